@@ -1,0 +1,207 @@
+"""Settings: read once at start from the environment, `.env` and `config.toml`, then passed in.
+
+Order: environment, `.env` of the current folder, `.env` of the home, `config.toml` of the home.
+An empty variable counts as unset. Nothing here creates files.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from core.errors import SettingsInvalid
+
+Lang = Literal["it", "en"]
+LANGS: tuple[str, ...] = get_args(Lang)
+TierName = Literal["fast", "middle", "wise", "frontier"]
+Engine = Literal["auto", "simple", "metis", "frontier"]
+Mode = Literal["local", "online", "hybrid"]
+
+
+class TierSettings(BaseModel):
+    """One `[tiers.NAME]` table of config.toml. Prices are per million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    provider: Literal["openai", "anthropic"] = "openai"
+    base_url: str
+    model: str = ""
+    api_key: SecretStr | None = None
+    think: bool = False
+    temperature: float = Field(0.0, ge=0, le=2)
+    max_tokens: int = Field(1024, ge=1, le=200_000)
+    first_token_timeout_s: float = Field(60, gt=0, le=3600)
+    total_timeout_s: float = Field(180, gt=0, le=3600)
+    retries: int = Field(2, ge=0, le=10)
+    input_price: float = Field(0.0, ge=0)
+    output_price: float = Field(0.0, ge=0)
+    local: bool = False
+    fallback: tuple[TierName, ...] = ()
+
+
+class Settings(BaseSettings):
+    """Everything a person can set, with defaults that work."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="",
+        env_ignore_empty=True,
+        env_file_encoding="utf-8",
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
+    )
+
+    metnos_home: Path = Field(
+        default_factory=lambda: Path(
+            os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share"
+        )
+        / "metnos"
+    )
+    metnos_lang: Lang = "it"
+    metnos_tz: str = Field(default_factory=lambda: system_timezone())
+    metnos_llm_base_url: str | None = None
+    metnos_llm_model: str = ""
+    metnos_llm_api_key: SecretStr | None = None
+    metnos_llm_provider: Literal["openai", "anthropic"] = "openai"
+    metnos_engine: Engine = "auto"
+    metnos_mode: Mode = "local"
+    metnos_files_roots: Annotated[tuple[Path, ...] | None, NoDecode] = None
+    metnos_private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    metnos_judge_threshold: float = Field(0.30, ge=0, le=1)
+    metnos_log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    metnos_log_file: Path | None = None
+    telegram_bot_token: SecretStr | None = None
+    telegram_base_url: str = "https://api.telegram.org/bot"
+    telegram_base_file_url: str = "https://api.telegram.org/file/bot"
+    tiers: dict[TierName, TierSettings] = Field(default_factory=dict)
+
+    @field_validator("metnos_home", "metnos_log_file", mode="after")
+    @classmethod
+    def _absolute(cls, value: Path | None) -> Path | None:
+        return None if value is None else value.expanduser().absolute()
+
+    @field_validator("metnos_tz")
+    @classmethod
+    def _zone(cls, value: str) -> str:
+        if value not in available_timezones():
+            raise ValueError("a time zone name such as Europe/Rome")
+        return value
+
+    @field_validator("metnos_files_roots", mode="before")
+    @classmethod
+    def _roots(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            value = [part for part in value.split(os.pathsep) if part.strip()]
+        return None if value is None else tuple(Path(p).expanduser().absolute() for p in value)
+
+    @field_validator("metnos_private_hosts", mode="before")
+    @classmethod
+    def _hosts(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            value = value.replace(",", " ").split()
+        return tuple(host.lower() for host in value)
+
+    @field_validator("metnos_llm_base_url", "telegram_base_url", "telegram_base_file_url")
+    @classmethod
+    def _url(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ValueError("an address that starts with http:// or https://")
+        return value.rstrip("/")
+
+    @property
+    def private_dir(self) -> Path:
+        return self.metnos_home / "private"
+
+    @property
+    def executors_dir(self) -> Path:
+        return self.metnos_home / "executors"
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return ZoneInfo(self.metnos_tz)
+
+
+_ALLOWED: Mapping[str, str] = {
+    "metnos_lang": "it or en",
+    "metnos_tz": "a time zone name such as Europe/Rome",
+    "metnos_llm_provider": "openai or anthropic",
+    "metnos_engine": "auto, simple, metis or frontier",
+    "metnos_mode": "local, online or hybrid",
+    "metnos_log_level": "DEBUG, INFO, WARNING or ERROR",
+    "metnos_judge_threshold": "a number from 0 to 1",
+    "metnos_llm_base_url": "an address that starts with http:// or https://",
+    "telegram_base_url": "an address that starts with http:// or https://",
+    "telegram_base_file_url": "an address that starts with http:// or https://",
+}
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Read the settings. `overrides` win over everything (tests and command-line options).
+
+    Raises `SettingsInvalid` with one sentence that names the setting and what is allowed.
+    """
+    here = Path.cwd() / ".env"
+    try:
+        first = Settings(_env_file=here if here.is_file() else None, **overrides)  # type: ignore[call-arg]
+        home = first.metnos_home
+        files = tuple(path for path in (home / ".env", here) if path.is_file())
+        merged = {**_config_file(home / "config.toml"), **_environment(files), **overrides}
+        return Settings(_env_file=None, **{**merged, "metnos_home": home})  # type: ignore[call-arg]
+    except ValidationError as exc:
+        raise SettingsInvalid(_sentence(exc)) from exc
+    except (OSError, UnicodeDecodeError) as exc:
+        raise SettingsInvalid(f"The settings cannot be read: {exc}.") from exc
+
+
+def _environment(files: tuple[Path, ...]) -> dict[str, Any]:
+    """What `.env` files and the environment say, later ones first in rank."""
+    from dotenv import dotenv_values
+
+    values: dict[str, str | None] = {}
+    for path in files:
+        values.update({k: v for k, v in dotenv_values(path).items() if v})
+    values.update({k: v for k, v in os.environ.items() if v})
+    known = set(Settings.model_fields) - {"tiers"}
+    return {k.lower(): v for k, v in values.items() if k.lower() in known}
+
+
+def _config_file(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as exc:
+        raise SettingsInvalid(f"{path.name} is not valid TOML: {exc}.") from exc
+    unknown = sorted(set(data) - set(Settings.model_fields))
+    if unknown:
+        raise SettingsInvalid(f"{path.name} holds an unknown setting: {unknown[0]}.")
+    return data
+
+
+def _sentence(exc: ValidationError) -> str:
+    error = exc.errors(include_input=False, include_url=False, include_context=False)[0]
+    place = [str(part) for part in error["loc"]]
+    name = place[0].upper() if place and place[0] != "tiers" else ".".join(place)
+    allowed = _ALLOWED.get(place[0] if place else "", error["msg"].removeprefix("Value error, "))
+    return f"{name} is not valid; allowed: {allowed}."
+
+
+def system_timezone() -> str:
+    """The zone of this machine by name, UTC when it has none that is known."""
+    try:
+        target = str(Path("/etc/localtime").resolve())
+    except OSError:
+        return "UTC"
+    name = target.partition("/zoneinfo/")[2].removeprefix("posix/")
+    return name if name in available_timezones() else "UTC"

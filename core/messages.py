@@ -1,0 +1,216 @@
+"""What crosses the door between a channel and the engine, both ways.
+
+Knows no channel: addresses and message references are opaque strings here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from core.errors import ErrorInfo
+
+
+@dataclass(frozen=True, slots=True)
+class ChatAddress:
+    """Where a conversation is: channel, chat and topic. The key of order and of memory."""
+
+    channel: str
+    chat_id: str
+    thread_id: str | None = None
+
+    @property
+    def key(self) -> str:
+        return f"{self.channel}:{self.chat_id}:{self.thread_id or ''}"
+
+    @classmethod
+    def from_key(cls, key: str) -> ChatAddress:
+        channel, chat_id, thread_id = key.split(":", 2)
+        return cls(channel, chat_id, thread_id or None)
+
+
+class Role(StrEnum):
+    HOST = "host"
+    GUEST = "guest"
+
+
+class Autonomy(StrEnum):
+    READ_ONLY = "read_only"
+    SUPERVISED = "supervised"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A person whom the house knows. `id` is a uuid and the key of everything that is theirs."""
+
+    id: str
+    role: Role
+    display_name: str
+    autonomy: Autonomy = Autonomy.SUPERVISED
+    lang: str | None = None
+    tz: str | None = None
+
+
+class InboundKind(StrEnum):
+    TEXT = "text"
+    LOCATION = "location"
+    CHOICE = "choice"
+    FILE = "file"
+    VOICE = "voice"
+    SCHEDULED = "scheduled"
+
+
+@dataclass(frozen=True, slots=True)
+class Inbound:
+    """One thing a person (or a due task) says to the engine.
+
+    `id` is unique over all time and makes a turn run once however often it is delivered.
+    `sender_id` is the channel's numeric user id as text; the engine resolves it to an actor.
+    `message_ref` names the person's message in the channel, for replies. `quoted` is what the
+    message replies to or forwards: data, never an order.
+    """
+
+    id: str
+    address: ChatAddress
+    sender_id: str
+    kind: InboundKind
+    text: str
+    received_at: datetime
+    sender_name: str = ""
+    lang: str | None = None
+    message_ref: str | None = None
+    quoted: str | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+class FinalKind(StrEnum):
+    ANSWER = "answer"
+    ASK = "ask"
+    AWAITING = "awaiting"
+    NEEDS_INPUTS = "needs_inputs"
+    CAP_STEPS = "cap_steps"
+    CAP_SAME_EXECUTOR = "cap_same_executor"
+    LOOP_BREAK = "loop_break"
+    ERROR = "error"
+
+
+BlockKind = Literal["prose", "text", "code", "small"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of a reply. `prose` is Markdown written by a model; `text` is plain and shown as it
+    stands; `code` is monospaced; `small` is a reference or a note in small type."""
+
+    kind: BlockKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a person is told. Blocks are shown in order, apart from each other by an empty line
+    (`small` by a line break)."""
+
+    blocks: tuple[Block, ...]
+    lang: str
+    turn_id: str | None = None
+    final_kind: FinalKind = FinalKind.ANSWER
+    repeated: bool = False
+
+    @property
+    def plain(self) -> str:
+        """All blocks as plain text, for terminals, logs and fallbacks."""
+        return "\n\n".join(block.text for block in self.blocks if block.text)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "blocks": [[block.kind, block.text] for block in self.blocks],
+            "lang": self.lang,
+            "turn_id": self.turn_id,
+            "final_kind": self.final_kind.value,
+            "repeated": self.repeated,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Reply:
+        return cls(
+            tuple(Block(kind, text) for kind, text in data["blocks"]),
+            data["lang"],
+            data.get("turn_id"),
+            FinalKind(data.get("final_kind", "answer")),
+            data.get("repeated") is True,
+        )
+
+
+# -- events of a turn: progress may be dropped, the last one never is -------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    turn_id: str
+    lang: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """`phrase` is what the step is doing, in the person's words and language."""
+
+    turn_id: str
+    number: int
+    tool: str
+    phrase: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepProgress:
+    turn_id: str
+    number: int
+    done: int | None = None
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepFinished:
+    turn_id: str
+    number: int
+    tool: str
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    turn_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSuspended:
+    turn_id: str
+    reply: Reply
+
+
+@dataclass(frozen=True, slots=True)
+class TurnClosed:
+    """Emitted after the commit that closed the turn. The reply stands in the outbox under
+    `outbox_key` already (None: the channel has no outbox and shows `reply` itself)."""
+
+    turn_id: str
+    final_kind: FinalKind
+    reply: Reply
+    error: ErrorInfo | None = None
+    outbox_key: str | None = None
+
+
+TurnEvent = (
+    TurnStarted
+    | StepStarted
+    | StepProgress
+    | StepFinished
+    | TextDelta
+    | TurnSuspended
+    | TurnClosed
+)
