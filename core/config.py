@@ -60,10 +60,9 @@ class Settings(BaseSettings):
     )
 
     metnos_home: Path = Field(
-        default_factory=lambda: Path(
-            os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share"
+        default_factory=lambda: (
+            Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "metnos"
         )
-        / "metnos"
     )
     metnos_lang: Lang = "it"
     metnos_tz: str = Field(default_factory=lambda: system_timezone())

@@ -1,21 +1,21 @@
 """What can go wrong, in one tree, and the one way from an exception to what people and models see.
 
-    MetnosError
-    ├── SettingsInvalid            a setting names what is wrong and what is allowed (exit 2)
-    ├── AlreadyRunning             another process holds the home (exit 75)
-    ├── StoreError
-    │   ├── StoreCorrupt           quick_check failed
-    │   └── StoreTooNew            written by a newer version
-    ├── CatalogError
-    │   ├── ManifestInvalid
-    │   └── SignatureRefused
-    ├── ModelError
-    │   ├── ModelUnreachable       refused, reset, DNS, 5xx after the retries
-    │   ├── ModelTimeout           silent for too long
-    │   ├── ModelRefused           401, 403, 404, 429, quota
-    │   └── ModelReplyInvalid      HTML, half JSON, empty, tool-shaped text
-    ├── CallRefused                the gate's own no: arguments, references, scope, guard
-    └── TextMissing                a message key without text
+MetnosError
+├── SettingsInvalid            a setting names what is wrong and what is allowed (exit 2)
+├── AlreadyRunning             another process holds the home (exit 75)
+├── StoreError
+│   ├── StoreCorrupt           quick_check failed
+│   └── StoreTooNew            written by a newer version
+├── CatalogError
+│   ├── ManifestInvalid
+│   └── SignatureRefused
+├── ModelError
+│   ├── ModelUnreachable       refused, reset, DNS, 5xx after the retries
+│   ├── ModelTimeout           silent for too long
+│   ├── ModelRefused           401, 403, 404, 429, quota
+│   └── ModelReplyInvalid      HTML, half JSON, empty, tool-shaped text
+├── CallRefused                the gate's own no: arguments, references, scope, guard
+└── TextMissing                a message key without text
 """
 
 from __future__ import annotations
