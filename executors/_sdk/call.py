@@ -1,0 +1,58 @@
+"""The call an executor answers: its arguments and what it may know about the person and the turn.
+
+Kept free of heavy imports: every call of every executor pays for this module.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+    from typing import Any
+
+
+class Call:
+    """One call, read-only by agreement.
+
+    `args`: validated against the manifest; paths in it are absolute and canonical.
+    `roots`: absolute folders inside which files may be touched. `home`: the actor's home.
+    `lang`: "it" or "en". `tz`: IANA name of the person's time zone.
+    `trash_name`: name of the folder under a root where deleted things go.
+    `private_hosts`: host names that may be private addresses (granted by the host).
+    `mode`: "run", or "preview" when nothing may be changed.
+    """
+
+    def __init__(
+        self,
+        document: Mapping[str, Any],
+        *,
+        progress: Callable[[int | None, int | None], None] | None = None,
+    ) -> None:
+        self.args: dict[str, Any] = dict(document.get("args") or {})
+        self.tool: str = document.get("tool", "")
+        self.mode: str = document.get("mode", "run")
+        self.lang: str = document.get("lang", "en")
+        self.tz: str = document.get("tz", "UTC")
+        self.turn_id: str = document.get("turn_id", "")
+        self.step: int = document.get("step", 0)
+        self.actor_id: str = document.get("actor_id", "")
+        self.roots: tuple[str, ...] = tuple(document.get("roots") or ())
+        self.home: str = document.get("home", "/nonexistent")
+        self.trash_name: str = document.get("trash_name", ".metnos-trash")
+        self.private_hosts: tuple[str, ...] = tuple(document.get("private_hosts") or ())
+        self.user_agent: str = document.get("user_agent", "Metnos")
+        self._now: str = document.get("now", "1970-01-01T00:00:00+00:00")
+        self._progress = progress
+
+    @property
+    def now(self) -> datetime:
+        """The instant of the call, aware, as the engine's clock says it (UTC)."""
+        from datetime import datetime
+
+        return datetime.fromisoformat(self._now)
+
+    def progress(self, done: int | None, total: int | None = None) -> None:
+        """Tell the person how far the work is. May be dropped; never raises, never blocks."""
+        if self._progress is not None:
+            self._progress(done, total)

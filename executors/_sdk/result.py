@@ -1,0 +1,135 @@
+"""What an executor gives back: entries that worked or not, one content, or a failure with a code.
+
+Codes are those of the engine's closed list, as text: `not_found`, `out_of_scope`, `host_denied`, …
+"""
+
+from __future__ import annotations
+
+import errno
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+_CODES = {
+    errno.ENOENT: "not_found",
+    errno.EEXIST: "already_exists",
+    errno.ENOTEMPTY: "already_exists",
+    errno.EISDIR: "is_directory",
+    errno.ENOTDIR: "not_directory",
+    errno.EACCES: "permission_denied",
+    errno.EPERM: "permission_denied",
+    errno.EROFS: "permission_denied",
+    errno.ELOOP: "out_of_scope",
+    errno.EXDEV: "out_of_scope",
+    errno.ENXIO: "not_regular",
+    errno.ENAMETOOLONG: "invalid_args",
+    errno.ENOSPC: "disk_full",
+    errno.EDQUOT: "disk_full",
+    errno.EFBIG: "resource_limit",
+    errno.EMFILE: "resource_limit",
+    errno.ENOMEM: "resource_limit",
+    errno.ECONNREFUSED: "network",
+    errno.ECONNRESET: "network",
+    errno.EHOSTUNREACH: "network",
+    errno.ENETUNREACH: "network",
+    errno.ETIMEDOUT: "timeout",
+    errno.EPIPE: "network",
+}
+_RETRYABLE = frozenset({"network", "timeout"})
+
+
+class Failure(Exception):
+    """The whole call did not work, for a reason with a code. Raise it from anywhere in `run`.
+
+    `params` fill the sentence the person reads; they hold no secrets.
+    """
+
+    def __init__(self, code: str, detail: str = "", **params: Any) -> None:
+        super().__init__(f"{code}: {detail}" if detail else code)
+        self.code = code
+        self.detail = detail
+        self.params = params
+
+
+def item(**fields: Any) -> dict[str, Any]:
+    """One entry that worked."""
+    return {"ok": True, **fields}
+
+
+def failed_item(code: str, detail: str = "", **fields: Any) -> dict[str, Any]:
+    """One entry that did not work; `fields` name it (`path=…`)."""
+    return {"ok": False, **fields, "error": _error(code, detail, {})}
+
+
+def done(
+    entries: Iterable[dict[str, Any]] | None = None, content: Any = None, **metadata: Any
+) -> dict[str, Any]:
+    """The result of a call: `entries` (a vector executor, also for none or one), or `content`.
+
+    Adds `count`, `ok_count` and `failed_count` to the metadata of entries. When there are entries
+    and none worked the whole call failed, with the error of the first one.
+    """
+    result: dict[str, Any] = {"ok": True}
+    if entries is not None:
+        listed = list(entries)
+        failed = [entry for entry in listed if entry.get("ok") is False]
+        result["entries"] = listed
+        metadata = {
+            "count": len(listed),
+            "ok_count": len(listed) - len(failed),
+            "failed_count": len(failed),
+            **metadata,
+        }
+        if listed and len(failed) == len(listed):
+            first = dict(failed[0].get("error") or {"code": "internal"})
+            named = {key: failed[0][key] for key in ("path", "url") if key in failed[0]}
+            first["params"] = {**named, **(first.get("params") or {})}
+            result["ok"] = False
+            result["error"] = first
+    if content is not None:
+        result["content"] = content
+    if metadata:
+        result["metadata"] = metadata
+    return result
+
+
+def failure(code: str, detail: str = "", **params: Any) -> dict[str, Any]:
+    """The result of a call that did not work as a whole."""
+    return {"ok": False, "error": _error(code, detail, params)}
+
+
+def from_exception(exc: BaseException) -> Failure | None:
+    """The failure an exception stands for, or None when it is a mistake of the program.
+
+    Knows `Failure`, operating system errors (`HostDenied` and TLS errors among them) and
+    `MemoryError`. Use it to turn the error of one item into `failed_item(f.code, f.detail)`.
+    """
+    if isinstance(exc, Failure):
+        return exc
+    if isinstance(exc, MemoryError):
+        return Failure("resource_limit", "out of memory")
+    if not isinstance(exc, OSError):
+        return None
+    named = getattr(exc, "metnos_code", None)
+    if isinstance(named, str):
+        return Failure(named, str(exc))
+    kinds = {cls.__name__ for cls in type(exc).__mro__}
+    if "SSLError" in kinds:
+        return Failure("tls_failed", type(exc).__name__)
+    if isinstance(exc, TimeoutError):
+        return Failure("timeout", "no answer in time")
+    if "gaierror" in kinds:
+        return Failure("network", "name not resolved")
+    code = _CODES.get(exc.errno or 0, "internal")
+    return Failure(code, exc.strerror or type(exc).__name__)
+
+
+def _error(code: str, detail: str, params: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "code": code,
+        "detail": detail,
+        "params": params,
+        "retryable": code in _RETRYABLE,
+    }
