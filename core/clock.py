@@ -1,4 +1,4 @@
-"""Time and ids. Every instant inside Metnos is aware and in UTC; zones are applied at the edges."""
+"""Time and ids. Every instant in Metnos is aware and in UTC; zones are applied at the edges."""
 
 from __future__ import annotations
 

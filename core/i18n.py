@@ -7,18 +7,18 @@ other language is shown rather than nothing.
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from babel import Locale
-from babel.dates import format_date, format_skeleton, format_time
+from babel.dates import format_date, format_time
 from babel.lists import format_list
 from babel.messages.pofile import read_po
 from babel.numbers import format_decimal
@@ -123,23 +123,22 @@ class Texts:
         size, unit = next((s, u) for s, u in _UNITS if count >= s)
         return f"{self.number(round(count / size, 1), lang)} {unit}"
 
-    def date(self, moment: date, lang: str, tz: str | None = None) -> str:
+    def date(self, moment: dt.date, lang: str, tz: str | None = None) -> str:
         """`30 novembre 2026`."""
         return str(format_date(_local(moment, tz), "d MMMM y", locale=_locale(lang)))
 
-    def weekday(self, moment: date, lang: str, tz: str | None = None) -> str:
+    def weekday(self, moment: dt.date, lang: str, tz: str | None = None) -> str:
         return str(format_date(_local(moment, tz), "EEEE", locale=_locale(lang)))
 
-    def time(self, moment: datetime, lang: str, tz: str | None = None) -> str:
+    def time(self, moment: dt.datetime, lang: str, tz: str | None = None) -> str:
         """`10:42`, on the clock of `tz`, or of the moment's own offset."""
         local = _local(moment, tz)
         return str(format_time(local, "HH:mm", tzinfo=local.tzinfo, locale=_locale(lang)))
 
-    def datetime(self, moment: datetime, lang: str, tz: str | None = None) -> str:
-        """`lunedì 30 novembre, 10:42`."""
+    def datetime(self, moment: dt.datetime, lang: str, tz: str | None = None) -> str:
+        """`lunedì 30 novembre 2026, 10:42`."""
         local = _local(moment, tz)
-        skeleton = "EEEEdMMMM" if local.year == datetime.now(local.tzinfo).year else "yMMMMd"
-        day = format_skeleton(skeleton, local, tzinfo=local.tzinfo, locale=_locale(lang))
+        day = str(format_date(local, "EEEE d MMMM y", locale=_locale(lang)))
         return f"{day}, {self.time(local, lang)}"
 
     def list(self, items: Sequence[str], lang: str) -> str:
@@ -148,6 +147,6 @@ class Texts:
 
 
 def _local(moment: Any, tz: str | None) -> Any:
-    if tz is None or not isinstance(moment, datetime):
+    if tz is None or not isinstance(moment, dt.datetime):
         return moment
     return moment.astimezone(ZoneInfo(tz))

@@ -1,4 +1,4 @@
-"""The closed vocabulary of tool names: `verb_object[_qualifier]`, and what verbs do to a pipeline."""
+"""The closed vocabulary of tool names, `verb_object[_qualifier]`, and what verbs do to a plan."""
 
 from __future__ import annotations
 
@@ -15,36 +15,65 @@ class Category(StrEnum):
     META = "meta"
 
 
+# fmt: off
 PRODUCING = frozenset(
-    ["read", "find", "list", "get", "filter", "sort", "group", "classify", "compute", "compare", "extract", "open", "login"]
+    [
+        "read", "find", "list", "get", "filter", "sort", "group", "classify", "compute",
+        "compare", "extract", "open", "login",
+    ]
 )
 FORMATTING = frozenset(["describe", "render"])
 ACTING = frozenset(
-    ["move", "delete", "send", "share", "write", "set", "create", "change", "order", "compress", "install", "act"]
+    [
+        "move", "delete", "send", "share", "write", "set", "create", "change", "order",
+        "compress", "install", "act",
+    ]
 )
 VERBS = PRODUCING | FORMATTING | ACTING
 
 # Verbs whose tools change nothing anywhere: the judge skips them (S8).
 READ_ONLY_VERBS = frozenset(
-    ["read", "find", "get", "list", "filter", "describe", "classify", "compute", "compare", "sort", "group"]
+    [
+        "read", "find", "get", "list", "filter", "describe", "classify", "compute", "compare",
+        "sort", "group",
+    ]
 )
 
 OBJECTS = frozenset(
-    ["files", "dirs", "packages", "messages", "events", "contacts", "places", "processes", "urls", "numbers", "images", "signatures", "texts", "proposals", "persons", "tasks", "inputs", "approval", "credentials", "issues", "pulls", "calendars", "entries", "lists", "skills", "sites", "preferences", "now", "location", "weather", "host"]
+    [
+        "files", "dirs", "packages", "messages", "events", "contacts", "places", "processes",
+        "urls", "numbers", "images", "signatures", "texts", "proposals", "persons", "tasks",
+        "inputs", "approval", "credentials", "issues", "pulls", "calendars", "entries", "lists",
+        "skills", "sites", "preferences", "now", "location", "weather", "host",
+    ]
 )
 
 QUALIFIERS = frozenset(
-    ["csv", "xlsx", "ocr", "zip", "pdf", "xml", "html", "json", "text", "gz", "tar", "video", "audio", "image", "hash", "spreadsheet", "doc", "size", "format", "loc", "similar", "empty", "lines", "paragraphs", "sentences", "pages", "segments", "indices", "history", "thread", "labels", "web", "feed", "blacklist", "whitelist", "graylist", "forbidden", "seed", "sanity", "command", "reversibility", "diff", "promotion", "candidates", "github"]
+    [
+        "csv", "xlsx", "ocr", "zip", "pdf", "xml", "html", "json", "text", "gz", "tar", "video",
+        "audio", "image", "hash", "spreadsheet", "doc", "size", "format", "loc", "similar",
+        "empty", "lines", "paragraphs", "sentences", "pages", "segments", "indices", "history",
+        "thread", "labels", "web", "feed", "blacklist", "whitelist", "graylist", "forbidden",
+        "seed", "sanity", "command", "reversibility", "diff", "promotion", "candidates",
+        "github",
+    ]
 )
 
 META_TOOLS = frozenset(
-    ["final_answer", "undo_last_turn", "request_new_executor", "admin", "request_disambiguation_from_user", "request_location_from_user", "get_inputs", "get_approval", "scratchpad_read"]
+    [
+        "final_answer", "undo_last_turn", "request_new_executor", "admin",
+        "request_disambiguation_from_user", "request_location_from_user", "get_inputs",
+        "get_approval", "scratchpad_read",
+    ]
 )
 
 RECURRING_TOOLS = frozenset(
-    f"{verb}_recurring" for verb in ["schedule", "cancel", "list", "show", "toggle", "history", "run_now", "edit"]
+    f"{verb}_recurring" for verb in [
+        "schedule", "cancel", "list", "show", "toggle", "history", "run_now", "edit",
+    ]
 )
 
+# fmt: on
 _NAME = re.compile(r"[a-z][a-z0-9_]{2,63}")
 
 

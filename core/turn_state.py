@@ -1,0 +1,132 @@
+"""Everything a turn needs to go on, as versioned JSON.
+
+Budgets and caps are counted from the records here, so that a pause never resets them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from core.errors import StoreTooNew
+from core.observation import Effects, Observation
+from core.plan import Plan
+
+VERSION = 1
+
+# Defaults of S9.
+MAX_STEPS = 30
+MAX_SAME_EXECUTOR = 10
+MAX_VECTOR_RUN = 2
+MAX_NON_ACTING_RUN = 3
+MAX_SAME_FAILURE = 2
+MAX_OBSERVATION_BYTES = 4096
+MASS_MUTATION = 20
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """One step as it went: what was asked, what the checks said, what came back.
+
+    `observation` is whole; `shown` is what the model saw of it (a handle when it was large).
+    `ran` says that a program or builtin was started, whatever came of it.
+    """
+
+    number: int
+    tool: str
+    raw_args: Mapping[str, Any]
+    resolved_args: Mapping[str, Any]
+    observation: Observation
+    shown: Mapping[str, Any]
+    checks: Mapping[str, str] = field(default_factory=dict)
+    key: str = ""
+    ran: bool = False
+    latency_ms: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cached: int = 0
+    model_ms: int = 0
+    call_id: str = ""
+    preview: Mapping[str, Any] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "number": self.number,
+            "tool": self.tool,
+            "raw_args": dict(self.raw_args),
+            "resolved_args": dict(self.resolved_args),
+            "observation": self.observation.to_json(),
+            "shown": dict(self.shown),
+            "checks": dict(self.checks),
+            "key": self.key,
+            "ran": self.ran,
+            "latency_ms": self.latency_ms,
+            "tokens_in": self.tokens_in,
+            "tokens_out": self.tokens_out,
+            "cached": self.cached,
+            "model_ms": self.model_ms,
+            "call_id": self.call_id,
+            "preview": None if self.preview is None else dict(self.preview),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> StepRecord:
+        fields = dict(data)
+        fields["observation"] = Observation.from_json(fields["observation"])
+        return cls(**fields)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnState:
+    """The state between two steps. Frozen: each step makes the next one."""
+
+    turn_id: str
+    request: str
+    plan: Plan | None = None
+    next_step: int = 0
+    steps: tuple[StepRecord, ...] = ()
+    candidates: tuple[str, ...] = ()
+    engine: str = ""
+    replans: int = 0
+
+    def with_step(self, record: StepRecord) -> TurnState:
+        return replace(self, steps=(*self.steps, record))
+
+    @property
+    def effects(self) -> Effects:
+        """The gravest effect so far: unknown, else done, else none."""
+        found = {record.observation.effects for record in self.steps}
+        if Effects.UNKNOWN in found:
+            return Effects.UNKNOWN
+        return Effects.DONE if Effects.DONE in found else Effects.NONE
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "version": VERSION,
+            "turn_id": self.turn_id,
+            "request": self.request,
+            "plan": None if self.plan is None else self.plan.to_json(),
+            "next_step": self.next_step,
+            "steps": [record.to_json() for record in self.steps],
+            "candidates": list(self.candidates),
+            "engine": self.engine,
+            "replans": self.replans,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> TurnState:
+        """Read a stored state. Raises `StoreTooNew` for one that a later version wrote."""
+        if data.get("version", 0) > VERSION:
+            raise StoreTooNew("this turn was begun by a newer version")
+        plan = data.get("plan")
+        return cls(
+            data["turn_id"],
+            data["request"],
+            None if plan is None else Plan.from_json(plan),
+            int(data.get("next_step", 0)),
+            tuple(StepRecord.from_json(step) for step in data.get("steps", ())),
+            tuple(data.get("candidates", ())),
+            str(data.get("engine", "")),
+            int(data.get("replans", 0)),
+        )
