@@ -185,6 +185,20 @@ class ModelError(MetnosError):
     code = ErrorCode.MODEL_UNREACHABLE
 
 
+class ModelMissing(ModelError):
+    """Nothing is there to ask; `detail` says what is missing and the one command that mends it."""
+
+    code = ErrorCode.MODEL_MISSING
+
+
+class ModelPullFailed(ModelError):
+    """The bundled model could not be fetched; what had come is kept for the next attempt."""
+
+    def __init__(self, code: ErrorCode, detail: str = "", /, **params: Any) -> None:
+        self.code = code
+        super().__init__(detail, **params)
+
+
 class ModelUnreachable(ModelError):
     code = ErrorCode.MODEL_UNREACHABLE
     retryable = True

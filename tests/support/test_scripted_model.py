@@ -104,7 +104,8 @@ def test_usage_counts_the_prefix_shared_with_an_earlier_prompt():
 
 def test_a_voice_is_transcribed():
     body = (
-        b'--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nwhisper\r\n--b\r\nContent-Disposition: form-data; name="file"; '
+        b'--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nwhisper\r\n--b\r\n'
+        b'Content-Disposition: form-data; name="file"; '
         b'filename="v.ogg"\r\n'
         b"Content-Type: audio/ogg\r\n\r\nOggS\r\n--b--\r\n"
     )
