@@ -1,0 +1,288 @@
+"""From the arguments a model wrote to the arguments an executor gets.
+
+In this order and each once: references resolved, empty optional ones dropped, JSON Schema,
+canonical values by `x-metnos-type`. What came out of an observation is never scanned again.
+Pure but for the caller's `Lookup` and its way of making a path canonical.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Protocol
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+
+from core.catalog.manifest import Manifest
+from core.errors import CallRefused, ErrorCode
+from core.execution.values import canonical_url, parse_duration, parse_number, parse_size
+from core.observation import Observation
+from core.plan import (
+    FROM_STEP,
+    FillerReference,
+    Reference,
+    RuntimeReference,
+    StepReference,
+    Template,
+    as_step_number,
+    parse_template,
+)
+
+MAX_DEPTH = 16
+MAX_JSON_BYTES = 4 * 1024 * 1024
+
+# The natural field of one item for a vector argument of a tool without `entries`.
+_PROJECTIONS: Mapping[str, tuple[str, ...]] = {
+    "paths": ("path",),
+    "urls": ("url", "final_url"),
+    "ids": ("id",),
+}
+
+
+class Lookup(Protocol):
+    """What references stand for; raises `CallRefused(bad_reference)` for what is not there."""
+
+    def step(self, number: int) -> Observation: ...
+
+    def runtime(self, key: str) -> Any: ...
+
+
+def resolve_references(
+    args: Mapping[str, Any], manifest: Manifest | None, lookup: Lookup
+) -> dict[str, Any]:
+    """Replace references by values; a string that is one reference keeps the value's type.
+
+    `from_step` becomes `entries`, or the list argument that a tool without `entries` has. Raises
+    `CallRefused`: `bad_reference`, `bad_text` for lone surrogates and NUL, `invalid_args` for what
+    is nested too deep or too large.
+    """
+    _check_size(args)
+    resolved: dict[str, Any] = {}
+    for name, value in args.items():
+        if name != FROM_STEP:
+            resolved[name] = _resolve(value, lookup, 1)
+    if args.get(FROM_STEP) is not None:
+        _inject(resolved, args[FROM_STEP], manifest, lookup)
+    return resolved
+
+
+def _resolve(value: Any, lookup: Lookup, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise CallRefused(ErrorCode.INVALID_ARGS, f"arguments nest deeper than {MAX_DEPTH}")
+    if isinstance(value, str):
+        if "\x00" in value or any("\ud800" <= char <= "\udfff" for char in value):
+            raise CallRefused(ErrorCode.BAD_TEXT, "NUL or half a character in an argument")
+        template = parse_template(value)
+        return value if template is None else _fill(template, lookup)
+    if isinstance(value, Mapping):
+        return {key: _resolve(item, lookup, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_resolve(item, lookup, depth + 1) for item in value]
+    return value
+
+
+def _fill(template: Template, lookup: Lookup) -> Any:
+    if template.whole is not None:
+        return _value(template.whole, lookup)
+    pieces: list[str] = []
+    for part in template.parts:
+        value = part if isinstance(part, str) else _value(part, lookup)
+        if isinstance(value, (dict, list)):
+            raise CallRefused(
+                ErrorCode.BAD_REFERENCE, "a list or object cannot stand inside a longer text"
+            )
+        pieces.append(value if isinstance(value, str) else json.dumps(value))
+    return "".join(pieces)
+
+
+def _value(reference: Reference, lookup: Lookup) -> Any:
+    match reference:
+        case StepReference(step, path):
+            try:
+                return lookup.step(step).read(path)
+            except KeyError:
+                raise CallRefused(
+                    ErrorCode.BAD_REFERENCE,
+                    f"step {step} has no field {'.'.join(path)}{_hint(lookup.step(step))}",
+                ) from None
+        case RuntimeReference(key):
+            return lookup.runtime(key)
+        case FillerReference(name):
+            raise CallRefused(ErrorCode.BAD_REFERENCE, f"there is no filler {name}")
+
+
+def _hint(observation: Observation) -> str:
+    """Which fields would have worked, for the model's second try."""
+    if observation.entries is not None and len(observation.entries) > 1:
+        return "; it has several entries: use from_step"
+    names = list(observation.metadata)
+    if observation.entries:
+        names += list(observation.entries[0])
+    return f"; it has {', '.join(sorted(set(map(str, names))))}" if names else ""
+
+
+def _inject(resolved: dict[str, Any], raw: Any, manifest: Manifest | None, lookup: Lookup) -> None:
+    number = as_step_number(raw)
+    if number is None:
+        raise CallRefused(ErrorCode.BAD_REFERENCE, "from_step is the number of an earlier step")
+    items = lookup.step(number).items()
+    if items is None:
+        raise CallRefused(ErrorCode.BAD_REFERENCE, f"step {number} produced no list")
+    if manifest is None or manifest.takes_entries:
+        resolved["entries"] = items
+        return
+    for name in manifest.vector:
+        for field in _PROJECTIONS.get(name, ()):
+            values = [i[field] for i in items if isinstance(i, Mapping) and field in i]
+            if values or not items:
+                resolved[name] = values
+                return
+    raise CallRefused(ErrorCode.BAD_REFERENCE, f"{manifest.name} cannot take a list from a step")
+
+
+def validate(args: Mapping[str, Any], manifest: Manifest) -> dict[str, Any]:
+    """Check resolved arguments against the manifest and return them without empty optional ones.
+
+    Null, "" and, where the schema's minimum is above it, 0 count as not given (small models fill
+    every field); numbers written as text become numbers. Raises `CallRefused`: `invalid_args`
+    naming the argument, `missing_input` when none of a `requires_one_of` group is there.
+    """
+    supplied = set(manifest.runtime_args) & set(args)
+    if supplied:
+        raise CallRefused(ErrorCode.INVALID_ARGS, f"{sorted(supplied)[0]} is not yours to give")
+    required = set(manifest.args.get("required", ()))
+    kept: dict[str, Any] = {}
+    for name, value in args.items():
+        spec = manifest.properties.get(name)
+        if spec is not None and name not in required and _is_empty(value, spec):
+            continue
+        kept[name] = _typed(value, spec)
+    error = best_match(_validator(manifest).iter_errors(kept))
+    if error is not None:
+        where = ".".join(str(part) for part in error.absolute_path)
+        raise CallRefused(
+            ErrorCode.INVALID_ARGS,
+            f"{where}: {error.message}"[:300] if where else error.message[:300],
+            argument=where,
+        )
+    groups = manifest.requires_one_of
+    if groups and not any(all(name in kept for name in group) for group in groups):
+        needed = " or ".join(" and ".join(group) for group in groups)
+        raise CallRefused(ErrorCode.MISSING_INPUT, f"needs {needed}".replace("entries", FROM_STEP))
+    return kept
+
+
+def _is_empty(value: Any, spec: Mapping[str, Any]) -> bool:
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return True
+    if isinstance(value, list) and not value and spec.get("minItems", 0) > 0:
+        return True
+    minimum = spec.get("minimum", spec.get("exclusiveMinimum", 0))
+    is_zero = isinstance(value, (int, float)) and not isinstance(value, bool) and value == 0
+    return is_zero and ("exclusiveMinimum" in spec or minimum > 0)
+
+
+def _typed(value: Any, spec: Mapping[str, Any] | None) -> Any:
+    """Numbers written as text, and one item where a list of items is wanted."""
+    if spec is None:
+        return value
+    wanted = spec.get("type")
+    if isinstance(value, str) and wanted in {"integer", "number"}:
+        try:
+            return parse_number(value)
+        except CallRefused:
+            return value
+    if isinstance(value, str) and wanted == "array" and spec.get("items", {}).get("type"):
+        return [value]
+    if isinstance(value, float) and wanted == "integer" and value.is_integer():
+        return int(value)
+    return value
+
+
+@lru_cache(maxsize=512)
+def _validator_for(digest: str, schema: str) -> Draft202012Validator:
+    return Draft202012Validator(json.loads(schema))
+
+
+def _validator(manifest: Manifest) -> Draft202012Validator:
+    return _validator_for(manifest.digest, _schema_text(manifest))
+
+
+@lru_cache(maxsize=512)
+def _schema_by_digest(digest: str) -> list[str]:
+    return []
+
+
+def _schema_text(manifest: Manifest) -> str:
+    known = _schema_by_digest(manifest.digest)
+    if not known:
+        schema = {k: v for k, v in manifest.args.items() if k != "requires_one_of"}
+        known.append(json.dumps(schema))
+    return known[0]
+
+
+def canonicalise(
+    args: Mapping[str, Any], manifest: Manifest, to_path: Callable[[str], str]
+) -> dict[str, Any]:
+    """Give every typed argument, also inside lists, its one form. Paths become absolute.
+
+    `entries` injected from a step keep their own values, but their `path` fields are made
+    canonical too, since the executor will open them. Raises `CallRefused`.
+    """
+    done: dict[str, Any] = {}
+    for name, value in args.items():
+        kind = manifest.types.get(name)
+        sink = manifest.sinks.get(name)
+        if kind == "path" or sink == "path":
+            done[name] = _each(value, to_path)
+        elif kind == "url" or sink == "url":
+            done[name] = _each(value, canonical_url)
+        elif kind == "size":
+            done[name] = _each(value, parse_size)
+        elif kind == "duration":
+            done[name] = _each(value, parse_duration)
+        elif name == "entries" and isinstance(value, list):
+            done[name] = [_entry(item, to_path) for item in value]
+        else:
+            done[name] = value
+    return done
+
+
+def _each(value: Any, make: Callable[[Any], Any]) -> Any:
+    return [make(item) for item in value] if isinstance(value, list) else make(value)
+
+
+def _entry(item: Any, to_path: Callable[[str], str]) -> Any:
+    if isinstance(item, Mapping) and isinstance(item.get("path"), str):
+        return {**item, "path": to_path(item["path"])}
+    return item
+
+
+def paths_in(args: Mapping[str, Any], manifest: Manifest) -> dict[str, list[str]]:
+    """Canonical paths by argument, `entries` counted in, for scope, guard and duplicates."""
+    found: dict[str, list[str]] = {}
+    for name, value in args.items():
+        if manifest.types.get(name) == "path" or manifest.sinks.get(name) == "path":
+            found[name] = value if isinstance(value, list) else [value]
+        elif name == "entries" and isinstance(value, list) and _has_path_sink(manifest):
+            found[name] = [
+                item["path"]
+                for item in value
+                if isinstance(item, Mapping) and isinstance(item.get("path"), str)
+            ]
+    return found
+
+
+def _has_path_sink(manifest: Manifest) -> bool:
+    return "path" in manifest.sinks.values()
+
+
+def _check_size(args: Mapping[str, Any]) -> None:
+    try:
+        size = len(json.dumps(args, ensure_ascii=False, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise CallRefused(ErrorCode.INVALID_ARGS, "the arguments are not JSON") from exc
+    if size > MAX_JSON_BYTES:
+        raise CallRefused(ErrorCode.INVALID_ARGS, "the arguments are too large")

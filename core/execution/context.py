@@ -1,0 +1,102 @@
+"""What a turn's calls need to know of the turn: whose it is, where, with which catalogue."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from core.catalog.loader import Catalog
+from core.errors import CallRefused, ErrorCode
+from core.execution.paths import Scope
+from core.messages import Actor, ChatAddress
+from core.observation import Observation, Provenance
+from core.turn_state import TurnState
+
+_SHIFT = re.compile(r"now([+-])(\d{1,4})([dh])|now_(plus|minus)_(\d{1,4})([dh])")
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One earlier request of this conversation and what was answered, cut short."""
+
+    request: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContext:
+    """Fixed for a whole turn: the catalogue too, so that a change counts from the next one."""
+
+    turn_id: str
+    actor: Actor
+    address: ChatAddress
+    lang: str
+    tz: str
+    now: dt.datetime
+    request: str
+    catalog: Catalog
+    scope: Scope
+    conversation: tuple[Exchange, ...] = ()
+    quoted: str | None = None
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The person's own words, newest first: what counts as spoken by them."""
+        return (self.request, *(exchange.request for exchange in self.conversation))
+
+
+@dataclass(frozen=True, slots=True)
+class StateLookup:
+    """What references mean in this turn: earlier steps, and the closed list of facts."""
+
+    context: TurnContext
+    state: TurnState
+    preferences: Mapping[str, Any] = field(default_factory=dict)
+
+    def step(self, number: int) -> Observation:
+        """The whole observation of an earlier step. A failed, missing or later step refuses."""
+        records = self.state.steps
+        if not 1 <= number <= len(records):
+            have = f"steps 1 to {len(records)} exist" if records else "no step ran yet"
+            raise CallRefused(ErrorCode.BAD_REFERENCE, f"step {number} does not exist: {have}")
+        observation = records[number - 1].observation
+        if not observation.ok:
+            raise CallRefused(ErrorCode.BAD_REFERENCE, f"step {number} failed: nothing to use")
+        return observation
+
+    def runtime(self, key: str) -> Any:
+        """A fact of the runtime in the actor's time zone. Raises for a key not in the list."""
+        context = self.context
+        local = context.now.astimezone(ZoneInfo(context.tz))
+        facts: dict[str, Any] = {
+            "actor": context.actor.display_name,
+            "lang": context.lang,
+            "channel": context.address.channel,
+            "turn_id": context.turn_id,
+            "now": local.isoformat(timespec="seconds"),
+            "today": local.date().isoformat(),
+        }
+        if key in facts:
+            return facts[key]
+        shift = _SHIFT.fullmatch(key.replace(" ", ""))
+        if shift:
+            sign = -1 if "-" in key or "minus" in key else 1
+            amount = sign * int(shift[2] or shift[5])
+            unit = shift[3] or shift[6]
+            if unit == "d":
+                return (local.date() + dt.timedelta(days=amount)).isoformat()
+            moved = (context.now + dt.timedelta(hours=amount)).astimezone(local.tzinfo)
+            return moved.isoformat(timespec="seconds")
+        if key.startswith("pref_") and key[5:] in self.preferences:
+            return self.preferences[key[5:]]
+        raise CallRefused(ErrorCode.BAD_REFERENCE, f"there is no ${{RUNTIME:{key}}}")
+
+
+def provenance_of_turn(state: TurnState) -> Provenance:
+    """External as soon as one step brought text from outside."""
+    brought = {record.observation.provenance for record in state.steps}
+    return Provenance.EXTERNAL if Provenance.EXTERNAL in brought else Provenance.OWN

@@ -1,0 +1,151 @@
+"""Caps and guards over the steps of one turn: what is too often, too much or the same again.
+
+Pure: counts the records that are there, so a pause resets nothing (S9, readings of C4).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from core.catalog.manifest import Manifest
+from core.errors import CallRefused, ErrorCode
+from core.observation import Effects
+from core.plan import steps_used
+from core.turn_state import (
+    MAX_NON_ACTING_RUN,
+    MAX_SAME_EXECUTOR,
+    MAX_SAME_FAILURE,
+    MAX_STEPS,
+    MAX_VECTOR_RUN,
+    StepRecord,
+)
+from core.vocabulary import is_read_only
+
+# Refusals that advise the model; when it does not listen, the turn ends.
+ADVICE = frozenset({ErrorCode.DUPLICATE_CALL, ErrorCode.DUPLICATE_READ, ErrorCode.VECTORISE})
+
+
+def call_key(tool: str, args: Mapping[str, Any]) -> str:
+    """What makes two calls the same: the tool and its canonical resolved arguments."""
+    return f"{tool} {json.dumps(args, sort_keys=True, ensure_ascii=False, default=str)}"
+
+
+def check_duplicates(
+    steps: Sequence[StepRecord],
+    tool: str,
+    args: Mapping[str, Any],
+    targets: Sequence[str],
+) -> None:
+    """Refuse a call that was made already, and a read of nothing but what was read already.
+
+    `targets` are the canonical paths and addresses of this call. A step that changed something
+    makes what lies before it count no more for the targets it touched, and for all reads without
+    a target. Raises `CallRefused` with the advice to answer.
+    """
+    key = call_key(tool, args)
+    selection = _selection(args, targets)
+    unread = set(targets)
+    for record in reversed(steps):
+        if record.observation.effects is not Effects.NONE:
+            changed = set(_targets_of(record))
+            if not targets or not changed or changed & set(targets):
+                return
+        if not record.ran or record.tool != tool:
+            continue
+        if record.key == key:
+            raise CallRefused(
+                ErrorCode.DUPLICATE_CALL,
+                f"step {record.number} was this very call: use its result and answer",
+            )
+        if is_read_only(tool) and record.observation.ok:
+            before = _targets_of(record)
+            if selection == _selection(record.resolved_args, before):
+                unread -= set(before)
+                if targets and not unread:
+                    raise CallRefused(
+                        ErrorCode.DUPLICATE_READ,
+                        f"step {record.number} has read this already: use it and answer",
+                    )
+
+
+def _targets_of(record: StepRecord) -> list[str]:
+    found: list[str] = []
+    for value in record.resolved_args.values():
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, str) and (item.startswith("/") or "://" in item):
+                found.append(item)
+            elif isinstance(item, Mapping):
+                found += [str(item[k]) for k in ("path", "url") if isinstance(item.get(k), str)]
+    for entry in record.observation.entries or ():
+        found += [str(entry[k]) for k in ("path", "source") if isinstance(entry.get(k), str)]
+    return found
+
+
+def _selection(args: Mapping[str, Any], targets: Sequence[str]) -> str:
+    """Range and selection arguments: everything that names no target."""
+    known = set(targets)
+    rest = {
+        name: value
+        for name, value in args.items()
+        if not (
+            (isinstance(value, str) and value in known)
+            or (isinstance(value, list) and all(isinstance(v, str) and v in known for v in value))
+            or name == "entries"
+        )
+    }
+    return json.dumps(rest, sort_keys=True, ensure_ascii=False, default=str)
+
+
+def check_caps(
+    steps: Sequence[StepRecord], tool: str, args: Mapping[str, Any], manifest: Manifest | None
+) -> None:
+    """Raise `CallRefused` with `cap_steps`, `cap_same_executor` or `vectorise`."""
+    if len(steps) >= MAX_STEPS:
+        raise CallRefused(ErrorCode.CAP_STEPS, f"{MAX_STEPS} steps are the most", limit=MAX_STEPS)
+    if tool == "scratchpad_read":
+        return
+    if sum(record.tool == tool and record.ran for record in steps) >= MAX_SAME_EXECUTOR:
+        raise CallRefused(
+            ErrorCode.CAP_SAME_EXECUTOR,
+            f"{tool} ran {MAX_SAME_EXECUTOR} times",
+            limit=MAX_SAME_EXECUTOR,
+        )
+    run = _run_length(steps, tool)
+    if manifest is not None and manifest.vector and run >= MAX_VECTOR_RUN:
+        before = set().union(*(steps_used(record.raw_args) for record in steps[-run:]))
+        if not steps_used(args) - before:
+            raise CallRefused(
+                ErrorCode.VECTORISE,
+                f"{tool} takes several items in one call: give all of them at once, or answer",
+            )
+    if is_read_only(tool) and run >= MAX_NON_ACTING_RUN:
+        raise CallRefused(
+            ErrorCode.CAP_SAME_EXECUTOR,
+            f"{tool} ran {run} times in a row: answer with what there is",
+            limit=MAX_NON_ACTING_RUN,
+        )
+
+
+def _run_length(steps: Sequence[StepRecord], tool: str) -> int:
+    """How many of the last steps ran this tool, one directly after the other."""
+    run = 0
+    for record in reversed(steps):
+        if record.tool != tool or not record.ran:
+            break
+        run += 1
+    return run
+
+
+def is_looping(steps: Sequence[StepRecord]) -> bool:
+    """Whether the same tool failed with the same class twice, one after the other."""
+    if len(steps) < MAX_SAME_FAILURE:
+        return False
+    last = steps[-MAX_SAME_FAILURE:]
+    codes = {record.observation.error.code for record in last if record.observation.error}
+    return (
+        all(not record.observation.ok for record in last)
+        and len({record.tool for record in last}) == 1
+        and len(codes) == 1
+    )

@@ -1,0 +1,352 @@
+"""The gate: the one way by which a call becomes an action.
+
+In this order, always on resolved values: known and offered → references → JSON Schema → canonical
+values → scope → duplicates → caps → guard → judge → preview → consent → journal → cage →
+observation → journal → scratchpad. A call's own failure is an observation, never an exception.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from core.catalog.loader import LoadedExecutor
+from core.clock import Clock
+from core.config import Settings
+from core.errors import CallRefused, ErrorCode, StoreError, to_error_info
+from core.execution import arguments, builtins, guards, handle, policy
+from core.execution.cage.process import ProcessCage
+from core.execution.context import StateLookup, TurnContext, provenance_of_turn
+from core.execution.paths import TRASH, canonical_path, check_scope, is_forbidden, is_system_tree
+from core.observation import Effects, Observation, Provenance
+from core.plan import FINAL_ANSWER, Step
+from core.store import effects, scratchpad, turns
+from core.store.stores import Stores
+from core.store.turn_log import PolicyLog
+from core.turn_state import StepRecord, TurnState
+
+log = logging.getLogger(__name__)
+
+ProgressSink = Callable[[int | None, int | None], None]
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """What is known of a call while it walks through the checks."""
+
+    checks: dict[str, str] = field(default_factory=dict)
+    resolved: dict[str, Any] = field(default_factory=dict)
+    key: str = ""
+    mutating: bool = False
+    ran: bool = False
+    preview: Mapping[str, Any] | None = None
+    journal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Holds what calls need; keeps nothing of any call."""
+
+    cage: ProcessCage
+    stores: Stores
+    clock: Clock
+    settings: Settings
+    policy_log: PolicyLog
+
+    async def call(
+        self,
+        context: TurnContext,
+        state: TurnState,
+        step: Step,
+        *,
+        offered: frozenset[str],
+        on_progress: ProgressSink | None = None,
+    ) -> StepRecord:
+        """Take one proposed step through all checks, run it, and return what came of it.
+
+        `offered` are the tool names the proposer could choose from. Never raises for the call's
+        own failure; a change is journalled before it runs, and its end is committed together with
+        the state that holds it. Calling twice acts twice: the guards look at `state` only.
+        """
+        started = self.clock.monotonic()
+        attempt = _Attempt()
+        try:
+            observation = await self._pass(context, state, step, offered, attempt, on_progress)
+        except CallRefused as exc:
+            observation = Observation.failed(to_error_info(exc))
+        except Exception as exc:
+            log.exception("call failed", extra={"tool": step.tool})
+            left = Effects.UNKNOWN if attempt.ran and attempt.mutating else Effects.NONE
+            observation = Observation.failed(to_error_info(exc), effects=left)
+        record = StepRecord(
+            number=len(state.steps) + 1,
+            tool=step.tool,
+            raw_args=step.args,
+            resolved_args=attempt.resolved,
+            observation=observation,
+            shown={},
+            checks=attempt.checks,
+            key=attempt.key,
+            ran=attempt.ran,
+            latency_ms=round((self.clock.monotonic() - started) * 1000),
+            preview=attempt.preview,
+        )
+        return await self._keep(context, state, record, attempt)
+
+    async def _pass(
+        self,
+        context: TurnContext,
+        state: TurnState,
+        step: Step,
+        offered: frozenset[str],
+        attempt: _Attempt,
+        on_progress: ProgressSink | None,
+    ) -> Observation:
+        lookup = StateLookup(context, state)
+        if step.tool in builtins.BUILTINS:
+            attempt.resolved = arguments.resolve_references(step.args, None, lookup)
+            guards.check_caps(state.steps, step.tool, step.args, None)
+            attempt.ran = True
+            if step.tool == FINAL_ANSWER:
+                return Observation(ok=True, content=str(attempt.resolved.get("text", "")))
+            return await builtins.scratchpad_read(
+                self.stores, self.clock, context, attempt.resolved
+            )
+        executor = context.catalog.executors.get(step.tool)
+        if executor is None or step.tool not in offered:
+            raise CallRefused(ErrorCode.UNKNOWN_TOOL, _unknown(step.tool, offered), tool=step.tool)
+        manifest = executor.manifest
+        attempt.mutating = manifest.is_mutating
+        args = arguments.resolve_references(step.args, manifest, lookup)
+        args = arguments.validate(args, manifest)
+        attempt.checks["validation"] = "ok"
+        args = arguments.canonicalise(
+            args, manifest, lambda text: canonical_path(text, context.scope)
+        )
+        attempt.resolved = args
+        attempt.key = guards.call_key(step.tool, args)
+        paths = [p for group in arguments.paths_in(args, manifest).values() for p in group]
+        for path in paths:
+            check_scope(path, context.scope)
+        attempt.checks["scope"] = "ok"
+        guards.check_duplicates(state.steps, step.tool, args, [*paths, *_urls(args, executor)])
+        guards.check_caps(state.steps, step.tool, step.args, manifest)
+        self._judge(context, executor, args, paths, attempt)
+        if manifest.is_mutating:
+            await self._agree(context, state, executor, args, paths, attempt)
+            await self._open_journal(context, state, executor, attempt)
+        attempt.ran = True
+        return await self.cage.run(
+            executor,
+            context.catalog.sdk,
+            self._document(context, state, step.tool, args),
+            mode="run",
+            timeout_s=manifest.timeout_s,
+            limits=manifest.limits,
+            on_progress=on_progress,
+        )
+
+    def _judge(
+        self,
+        context: TurnContext,
+        executor: LoadedExecutor,
+        args: Mapping[str, Any],
+        paths: list[str],
+        attempt: _Attempt,
+    ) -> None:
+        """Guard and judge; every verdict goes to the policy log, with argument names only."""
+        manifest = executor.manifest
+        verdict = policy.guard(
+            manifest,
+            args,
+            context.actor,
+            forbidden=[p for p in paths if is_forbidden(p, context.scope)],
+            system=[p for p in paths if is_system_tree(p)],
+        )
+        attempt.checks["guard"] = "ok" if verdict.approved else "denied"
+        if verdict.approved:
+            verdict = policy.judge(
+                manifest, args, context.request, threshold=self.settings.metnos_judge_threshold
+            )
+            attempt.checks["judge"] = "ok" if verdict.approved else "denied"
+        self.policy_log.append(
+            {
+                "ts": self.clock.now().timestamp(),
+                "turn_id": context.turn_id,
+                "tool": manifest.name,
+                "args": sorted(args),
+                "approved": verdict.approved,
+                "reason": verdict.reason,
+                "score": verdict.score,
+                "blocked_by": verdict.blocked_by,
+                "judge_kind": verdict.judge_kind,
+            }
+        )
+        if not verdict.approved:
+            raise policy.refuse(verdict)
+
+    async def _agree(
+        self,
+        context: TurnContext,
+        state: TurnState,
+        executor: LoadedExecutor,
+        args: dict[str, Any],
+        paths: list[str],
+        attempt: _Attempt,
+    ) -> None:
+        """Preview the change and ask policy whether a person must agree first."""
+        manifest = executor.manifest
+        seen = await self.cage.run(
+            executor,
+            context.catalog.sdk,
+            self._document(context, state, manifest.name, args),
+            mode="preview",
+            timeout_s=manifest.timeout_s,
+            limits=manifest.limits,
+        )
+        if not seen.ok:
+            raise CallRefused(
+                seen.error.code if seen.error else ErrorCode.INTERNAL,
+                seen.error.detail if seen.error else "no preview",
+                **(dict(seen.error.params) if seen.error else {}),
+            )
+        preview = seen.content if isinstance(seen.content, Mapping) else seen.metadata
+        attempt.preview = preview
+        targets = [str(target) for target in preview.get("targets", paths)]
+        sinks = [str(v) for name in manifest.sinks for v in _listed(args.get(name))] or targets
+        decision = policy.consent(
+            manifest,
+            count=int(preview.get("count", len(targets))),
+            in_workspace=all(context.scope.holds(target) for target in targets),
+            origin=_origin(sinks, context, state),
+            named_each=all(policy.is_spoken_of(target, context.said) for target in targets),
+            actor=context.actor,
+        )
+        attempt.checks["consent"] = decision.value
+        if decision is policy.Consent.NEEDED:
+            raise CallRefused(
+                ErrorCode.CONSENT_UNAVAILABLE,
+                "this needs the person's consent, which cannot be asked for yet: tell them that",
+                count=int(preview.get("count", len(targets))),
+            )
+
+    async def _open_journal(
+        self,
+        context: TurnContext,
+        state: TurnState,
+        executor: LoadedExecutor,
+        attempt: _Attempt,
+    ) -> None:
+        number = len(state.steps) + 1
+        preview = attempt.preview or {}
+        attempt.journal = f"{context.turn_id}:{number}"
+        async with self.stores.main.write() as tx:
+            await effects.start(
+                tx,
+                key=attempt.journal,
+                turn_id=context.turn_id,
+                step=number,
+                tool=executor.manifest.name,
+                before=preview.get("before"),
+                expected=preview.get("after"),
+                now=self.clock.now(),
+            )
+
+    async def _keep(
+        self, context: TurnContext, state: TurnState, record: StepRecord, attempt: _Attempt
+    ) -> StepRecord:
+        """Give the record its shown form; commit journal, state and scratchpad as needed."""
+        shown = handle.shown_small(record.observation)
+        if shown is not None or record.tool == builtins.SCRATCHPAD_READ:
+            shown = shown or record.observation.for_model()
+            record = replace(record, shown=shown)
+            if attempt.journal is not None:
+                async with self.stores.main.write() as tx:
+                    await self._finish(tx, context, state.with_step(record), attempt)
+            return record
+        stored = handle.to_store(record.observation)
+        entry_id = self.clock.new_id()[:16]
+        record = replace(record, shown=handle.shown_handle(record.observation, stored, entry_id))
+        try:
+            async with self.stores.main.write() as tx:
+                await scratchpad.put(
+                    tx,
+                    entry_id=entry_id,
+                    actor_id=context.actor.id,
+                    turn_id=context.turn_id,
+                    step=record.number,
+                    tool=record.tool,
+                    kind=stored.kind,
+                    content=stored.text.encode("utf-8", "replace"),
+                    now=self.clock.now(),
+                )
+                if attempt.journal is not None:
+                    await self._finish(tx, context, state.with_step(record), attempt)
+        except StoreError as exc:
+            log.exception("scratchpad refused an entry")
+            if attempt.journal is not None:
+                raise
+            failed = Observation.failed(to_error_info(exc))
+            record = replace(record, observation=failed, shown=failed.for_model())
+        return record
+
+    async def _finish(
+        self, tx: Any, context: TurnContext, state: TurnState, attempt: _Attempt
+    ) -> None:
+        """Close the journal entry in the transaction that advances the turn."""
+        left = state.steps[-1].observation.effects
+        outcome = {Effects.DONE: "done", Effects.NONE: "failed", Effects.UNKNOWN: "unknown"}[left]
+        assert attempt.journal is not None  # noqa: S101 - the caller has looked
+        await effects.finish(tx, key=attempt.journal, state=outcome, now=self.clock.now())
+        await turns.save_state(tx, context.turn_id, state.to_json())
+
+    def _document(
+        self, context: TurnContext, state: TurnState, tool: str, args: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The call as the child reads it."""
+        return {
+            "v": 1,
+            "tool": tool,
+            "args": dict(args),
+            "lang": context.lang,
+            "tz": context.tz,
+            "now": context.now.isoformat(),
+            "turn_id": context.turn_id,
+            "step": len(state.steps) + 1,
+            "actor_id": context.actor.id,
+            "roots": list(context.scope.roots),
+            "home": context.scope.home,
+            "trash_name": TRASH,
+            "private_hosts": list(self.settings.metnos_private_hosts),
+            "user_agent": "Metnos",
+        }
+
+
+def _unknown(name: str, offered: frozenset[str]) -> str:
+    near = difflib.get_close_matches(name, sorted(offered), n=3, cutoff=0.6)
+    return f"{name[:64]} does not exist" + (f"; did you mean {', '.join(near)}" if near else "")
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _urls(args: Mapping[str, Any], executor: LoadedExecutor) -> list[str]:
+    kinds = executor.manifest.sinks
+    return [str(v) for name in args if kinds.get(name) == "url" for v in _listed(args[name])]
+
+
+def _origin(values: list[str], context: TurnContext, state: TurnState) -> Provenance:
+    """Where the sink values come from: the person, the plan made before anything external was
+    read, or possibly the outside (C5)."""
+    planned_blind = state.plan is not None
+    if planned_blind or provenance_of_turn(state) is not Provenance.EXTERNAL:
+        return Provenance.USER
+    if all(policy.is_spoken_of(value, context.said) for value in values):
+        return Provenance.USER
+    return Provenance.EXTERNAL

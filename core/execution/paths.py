@@ -1,0 +1,193 @@
+"""From what a person calls a file to the one absolute path it is, and whether it may be touched.
+
+Follows links with the file system, therefore an adapter. What comes out is canonical: no `..`,
+no link, no `~`. The executor opens it again beneath its root without following links, so that a
+swap after this check gains nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from core.config import Settings
+from core.errors import CallRefused, ErrorCode
+from core.messages import Actor, Role
+
+TRASH = ".metnos-trash"
+
+_FORBIDDEN_SEGMENTS = frozenset({".ssh", ".gnupg"})
+_FORBIDDEN_TREES = ("/etc/ssh", "/root", "/boot", "/sys", "/proc")
+_FORBIDDEN_FILES = re.compile(
+    r"/etc/(?:passwd|shadow|gshadow|sudoers)(?:[-~.]|\.d)?.*|/dev/(?:sd|nvme|mmcblk|loop|mem|kmem).*"
+)
+_SYSTEM_TREES = (
+    "/etc",
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/var",
+    "/run",
+    "/dev",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What one actor's calls may touch: roots in the order they are searched, and their home."""
+
+    roots: tuple[str, ...]
+    home: str
+    product_home: str
+    workspace: str
+
+    def holds(self, path: str) -> bool:
+        return any(_inside(path, root) for root in self.roots)
+
+
+def scope_for(actor: Actor, settings: Settings) -> Scope:
+    """The host's roots are `METNOS_FILES_ROOTS` and their workspace; a guest has a workspace only.
+
+    Makes the workspace (0700) when it is missing.
+    """
+    workspace = settings.metnos_home / "files" / actor.id
+    workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
+    own = os.path.realpath(workspace)
+    if actor.role is not Role.HOST:
+        return Scope((own,), own, os.path.realpath(settings.metnos_home), own)
+    chosen = settings.metnos_files_roots
+    roots = tuple(chosen) if chosen is not None else tuple(_documents())
+    real = tuple(dict.fromkeys([*(os.path.realpath(root) for root in roots), own]))
+    return Scope(real, str(Path.home()), os.path.realpath(settings.metnos_home), own)
+
+
+def _documents() -> Sequence[Path]:
+    """The documents folder by its localised name, where there is one."""
+    home = Path.home()
+    try:
+        config = (home / ".config/user-dirs.dirs").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        config = ""
+    found = re.search(r'^XDG_DOCUMENTS_DIR="\$HOME/([^"]+)"', config, re.M)
+    names = [*([found[1]] if found else []), "Documents", "Documenti"]
+    return [home / name for name in names if (home / name).is_dir()][:1]
+
+
+def canonical_path(text: str, scope: Scope) -> str:
+    """The absolute path that a person or a model means by `text`, links followed.
+
+    A relative path is taken beneath the one root where it exists, else beneath the first; a first
+    component that names a root means that root. The path need not exist. Raises `CallRefused`:
+    `bad_text` for control characters, `forbidden_path` for what nobody may touch, spelt in
+    whatever way, `out_of_scope` for another person's `~name`.
+    """
+    _refuse_controls(text)
+    spelt = text.strip()
+    if spelt.lower().startswith("file://"):
+        spelt = unquote(spelt[7:])
+        spelt = spelt[spelt.index("/") :] if "/" in spelt else spelt
+    decoded = unquote(spelt)
+    if decoded != spelt:
+        # A name may truly hold a percent sign; but nothing forbidden hides behind one.
+        _refuse_controls(decoded)
+        refuse_forbidden(os.path.realpath(_absolute(decoded, scope)), scope)
+    path = os.path.realpath(_absolute(spelt, scope))
+    if not os.path.lexists(path):
+        composed = os.path.realpath(_absolute(unicodedata.normalize("NFC", spelt), scope))
+        path = composed if os.path.lexists(composed) else path
+    refuse_forbidden(path, scope)
+    return path
+
+
+def _absolute(spelt: str, scope: Scope) -> str:
+    if spelt == "~" or spelt.startswith("~/"):
+        return os.path.join(scope.home, spelt[2:])
+    if spelt.startswith("~"):
+        name, _, rest = spelt[1:].partition("/")
+        try:
+            other = pwd.getpwnam(name).pw_dir
+        except (KeyError, ValueError):
+            return _relative(spelt, scope)
+        path = os.path.realpath(os.path.join(other, rest))
+        refuse_forbidden(path, scope)
+        raise CallRefused(ErrorCode.OUT_OF_SCOPE, "another user's home", path=spelt)
+    if spelt.startswith("/"):
+        return spelt
+    return _relative(spelt, scope)
+
+
+def _relative(spelt: str, scope: Scope) -> str:
+    first, _, rest = spelt.partition("/")
+    candidates = [os.path.join(root, spelt) for root in scope.roots]
+    named = [
+        os.path.join(root, rest)
+        for root in scope.roots
+        if os.path.basename(root).casefold() == first.casefold()
+    ]
+    existing = [path for path in (*candidates, *named) if os.path.lexists(path)]
+    if existing:
+        return existing[0]
+    return (named or candidates or [os.path.join(scope.workspace, spelt)])[0]
+
+
+def refuse_forbidden(path: str, scope: Scope) -> None:
+    """Raise `CallRefused(forbidden_path)` for a canonical path inside the list of S8."""
+    if is_forbidden(path, scope):
+        raise CallRefused(ErrorCode.FORBIDDEN_PATH, "a place that no tool may touch")
+
+
+def is_forbidden(path: str, scope: Scope) -> bool:
+    parts = path.casefold().split("/")
+    if _FORBIDDEN_SEGMENTS.intersection(parts):
+        return True
+    if ".aws" in parts and parts[-1] == "credentials":
+        return True
+    if ".config" in parts and parts[-1] == "credentials.env":
+        return True
+    if _FORBIDDEN_FILES.fullmatch(path):
+        return True
+    home = os.path.realpath(Path.home())
+    for tree in _FORBIDDEN_TREES:
+        # C1: when /root is the home of the running user it is a home like any other.
+        if _inside(path, tree) and not (tree == "/root" and home == "/root"):
+            return True
+    return _inside(path, scope.product_home) and not _inside(path, scope.workspace)
+
+
+def is_system_tree(path: str) -> bool:
+    """Whether a canonical path lies where only the system writes, outside the user's own home."""
+    home = os.path.realpath(Path.home())
+    return any(_inside(path, tree) for tree in _SYSTEM_TREES) and not _inside(path, home)
+
+
+def check_scope(path: str, scope: Scope) -> None:
+    """Raise `CallRefused(out_of_scope)` unless a root holds this canonical path."""
+    if not scope.holds(path):
+        names = ", ".join(os.path.basename(root) or root for root in scope.roots[:-1])
+        raise CallRefused(
+            ErrorCode.OUT_OF_SCOPE,
+            "outside the folders that are open; use a path inside them",
+            roots=names,
+        )
+
+
+def _inside(path: str, tree: str) -> bool:
+    return path == tree or path.startswith(tree.rstrip("/") + "/")
+
+
+def _refuse_controls(text: str) -> None:
+    if not text.strip():
+        raise CallRefused(ErrorCode.INVALID_ARGS, "an empty path")
+    if len(text.encode("utf-8", "surrogatepass")) > 4096:
+        raise CallRefused(ErrorCode.BAD_TEXT, "the path is too long")
+    if any(unicodedata.category(char) in {"Cc", "Cf", "Cs"} for char in text):
+        raise CallRefused(ErrorCode.BAD_TEXT, "control or invisible characters in a path")

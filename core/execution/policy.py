@@ -1,0 +1,181 @@
+"""Vaglio: guard, judge and consent. Decides on canonical values; opens nothing, asks nobody.
+
+The guard is binary and not relaxable, the judge is graduated, consent goes by effect and by where
+the wish came from (S8, C5). A decision that cannot be made is a no.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+from core.catalog.manifest import Effect, Manifest
+from core.errors import CallRefused, ErrorCode
+from core.execution.values import fold
+from core.messages import Actor, Autonomy, Role
+from core.observation import Provenance
+from core.turn_state import MASS_MUTATION
+from core.vocabulary import is_read_only, verb_of
+
+BlockedBy = Literal["guard", "judge"]
+
+_IRRECOVERABLE = re.compile(
+    r"""
+      \brm\s+(?:-[a-z-]+\s+)*-?[a-z-]*[rf][a-z-]*\s+(?:--\s+)?["']?(?:/|~|\$HOME)["']?\s*\*?\s*$
+    | \bmkfs(?:\.|\b) | \bdd\b.*\bof=/dev/ | :\(\)\s*\{.*\};\s*:
+    | \bchmod\s+(?:-R|--recursive)\s+\S+\s+/\s*$ | >\s*/dev/(?:sd|nvme|mmcblk)
+    """,
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What policy says of one call. `score` is the judge's, in [0, 1]; None: not judged."""
+
+    approved: bool
+    reason: str
+    score: float | None = None
+    blocked_by: BlockedBy | None = None
+    judge_kind: str | None = None
+
+
+class Consent(StrEnum):
+    NOT_NEEDED = "not_needed"
+    NEEDED = "needed"
+
+
+def guard(
+    manifest: Manifest,
+    args: Mapping[str, Any],
+    actor: Actor,
+    *,
+    forbidden: Iterable[str],
+    system: Iterable[str],
+) -> Verdict:
+    """The binary no. `forbidden` and `system` are the canonical paths among the sinks that lie in
+    a forbidden place, or where only the system writes; the caller has looked."""
+    if any(True for _ in forbidden):
+        return Verdict(False, "forbidden_path", blocked_by="guard")
+    if manifest.is_mutating and any(True for _ in system):
+        return Verdict(False, "system_tree", blocked_by="guard")
+    if any(cap.name == "code:exec" for cap in manifest.capabilities):
+        for name, kind in manifest.sinks.items():
+            if kind == "command" and _IRRECOVERABLE.search(_as_command(args.get(name))):
+                return Verdict(False, "irrecoverable_command", blocked_by="guard")
+    if actor.autonomy is Autonomy.READ_ONLY and manifest.is_mutating:
+        return Verdict(False, "read_only_actor", blocked_by="guard")
+    if actor.role is Role.GUEST and "recipient" in manifest.sinks.values():
+        return Verdict(False, "guest_sends_to_others", blocked_by="guard")
+    return Verdict(True, "ok")
+
+
+def _as_command(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value or "")
+
+
+def judge(
+    manifest: Manifest, args: Mapping[str, Any], request: str, *, threshold: float
+) -> Verdict:
+    """The graduated no, by rules. Read-only verbs are not judged.
+
+    Starts at 0.7; what the person's own words speak for adds, what they do not speak for takes
+    away. Only the person's text counts, never an observation, which others can write. A change
+    that the request names neither by verb nor by target falls below the default threshold 0.30.
+    """
+    if not manifest.is_mutating or is_read_only(manifest.name):
+        return Verdict(True, "safe_verb", 1.0, judge_kind="rules")
+    words = set(fold(request).split())
+    text = fold(request)
+    score = 0.7
+    reasons: list[str] = []
+    if not _names_verb(manifest, words):
+        score -= 0.25
+        reasons.append("the request names no such action")
+    targets = [value for value in _leaves(args, manifest.sinks) if isinstance(value, str)]
+    if targets and not any(_stem(target) in text for target in targets):
+        score -= 0.1
+        reasons.append("the request names no such target")
+    if any(".." in target.split("/") for target in targets):
+        score -= 0.3
+        reasons.append("a target that climbs")
+    if manifest.effect is Effect.BLIND:
+        score -= 0.1
+    if not manifest.reversible and not _names_verb(manifest, words):
+        score -= 0.2
+        reasons.append("cannot be undone")
+    score = max(0.0, min(1.0, round(score, 2)))
+    if score < threshold:
+        return Verdict(False, "; ".join(reasons), score, "judge", "rules")
+    return Verdict(True, "; ".join(reasons) or "ok", score, judge_kind="rules")
+
+
+def _names_verb(manifest: Manifest, words: set[str]) -> bool:
+    known = {fold(word) for forms in manifest.affinity.values() for word in forms}
+    prefixes = {word[:5] for word in known if len(word) >= 4}
+    return bool(words & known) or any(word[:5] in prefixes for word in words if len(word) >= 4)
+
+
+def _stem(path: str) -> str:
+    name = fold(path.rstrip("/").rsplit("/", 1)[-1])
+    return name.rsplit(".", 1)[0] or name
+
+
+def _leaves(args: Mapping[str, Any], names: Iterable[str]) -> list[Any]:
+    found: list[Any] = []
+    for name in names:
+        value = args.get(name)
+        found += value if isinstance(value, list) else [value]
+    return found
+
+
+def consent(
+    manifest: Manifest,
+    *,
+    count: int,
+    in_workspace: bool,
+    origin: Provenance,
+    named_each: bool,
+    actor: Actor,
+) -> Consent:
+    """Whether a person must say yes first (C5).
+
+    `count` comes from the preview; `in_workspace`: every target lies in the actor's own folders;
+    `origin`: the worst of the sink arguments; `named_each`: the person named every item.
+    """
+    if not manifest.is_mutating:
+        return Consent.NOT_NEEDED
+    if origin is Provenance.EXTERNAL:
+        return Consent.NEEDED
+    verb = verb_of(manifest.name)
+    if verb in {"delete", "send", "share"}:
+        trusted = actor.autonomy is Autonomy.FULL and named_each and verb == "delete"
+        return Consent.NOT_NEEDED if trusted and count <= MASS_MUTATION else Consent.NEEDED
+    if not manifest.reversible or manifest.effect is Effect.BLIND or not in_workspace:
+        return Consent.NEEDED
+    return Consent.NEEDED if count > MASS_MUTATION else Consent.NOT_NEEDED
+
+
+def is_spoken_of(value: str, texts: Sequence[str]) -> bool:
+    """Whether a canonical value stands in what the person said: whole, or by its last name, on
+    token boundaries."""
+    target = fold(value)
+    name = target.rstrip("/").rsplit("/", 1)[-1]
+    for text in texts:
+        said = fold(text)
+        for candidate in {target, name}:
+            if candidate and re.search(rf"(?<![\w.-]){re.escape(candidate)}(?![\w-])", said):
+                return True
+    return False
+
+
+def refuse(verdict: Verdict) -> CallRefused:
+    """The exception for a verdict that says no."""
+    if verdict.blocked_by == "judge":
+        return CallRefused(ErrorCode.JUDGE_DENIED, verdict.reason)
+    if verdict.reason in {"read_only_actor", "guest_sends_to_others"}:
+        return CallRefused(ErrorCode.NOT_AUTHORIZED, verdict.reason)
+    return CallRefused(ErrorCode.FORBIDDEN_PATH, verdict.reason)
