@@ -1,0 +1,224 @@
+"""Files beneath the roots of a call: where a path may lead, and opening it without being led away.
+
+A path is checked and opened component by component from its root, never following a link, so a
+swap between check and use finds nothing to grab. Only regular files are opened, without waiting:
+a FIFO or a device is refused, never read. Changing things stands in `writing` and `trash`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import contextmanager
+
+from executors._sdk.result import Failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from executors._sdk.call import Call
+
+TEMPORARY = ".metnos-tmp-"
+
+# O_PATH needs no permission to read the folders on the way and opens nothing.
+_STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Without O_NONBLOCK opening a FIFO waits for a writer for ever.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+class Place:
+    """One path beneath one root. `parts` are its components under the root; none: the root."""
+
+    __slots__ = ("parts", "root")
+
+    def __init__(self, root: str, parts: tuple[str, ...]) -> None:
+        self.root = root
+        self.parts = parts
+
+    @property
+    def path(self) -> str:
+        return "/".join((self.root.rstrip("/"), *self.parts)) or "/"
+
+    @property
+    def name(self) -> str:
+        return self.parts[-1] if self.parts else os.path.basename(self.root)  # noqa: PTH119
+
+    @property
+    def parent(self) -> Place:
+        return Place(self.root, self.parts[:-1])
+
+    def child(self, *names: str) -> Place:
+        return Place(self.root, self.parts + names)
+
+    def holds(self, other: Place) -> bool:
+        """Whether `other` is this very path or lies somewhere beneath it."""
+        return (other.path + "/").startswith(self.path.rstrip("/") + "/")
+
+
+def shown(path: object) -> str:
+    """A path as it may stand in a result: broken characters replaced, at most 1000 characters."""
+    return str(path).encode("utf-8", "replace").decode("utf-8")[:1000]
+
+
+def locate(call: Call, path: object, *, in_trash: bool = False) -> Place:
+    """The place a path of an argument means, beneath the deepest root that holds it.
+
+    Raises `Failure`: missing_input (no path), bad_text, out_of_scope (no root holds it, or it is
+    not absolute and plain), not_found for what lies in the trash unless `in_trash`.
+    """
+    if not isinstance(path, str) or not path:
+        raise Failure("missing_input", "this item has no path")
+    try:
+        broken = b"\0" in path.encode("utf-8")
+    except UnicodeEncodeError:
+        broken = True
+    if broken:
+        raise Failure("bad_text", "the path holds characters that no path can hold")
+    parts = _components(path)
+    best: Place | None = None
+    for root in call.roots:
+        top = _components(root)
+        if parts[: len(top)] == top and (best is None or len(root) > len(best.root)):
+            best = Place(root, parts[len(top) :])
+    if best is None:
+        raise Failure("out_of_scope", "the path is under none of the open folders")
+    if not in_trash and call.trash_name in best.parts:
+        raise Failure("not_found", "what is in the trash is not shown")
+    return best
+
+
+def _components(path: str) -> tuple[str, ...]:
+    head, *parts = path.rstrip("/").split("/")
+    if head or any(part in ("", ".", "..") for part in parts):
+        raise Failure("out_of_scope", "the path is not absolute and plain")
+    return tuple(parts)
+
+
+def tops(call: Call) -> list[Place]:
+    """The roots as places, without those that lie inside another one."""
+    places = [Place(root, ()) for root in dict.fromkeys(call.roots)]
+    return [
+        one
+        for one in places
+        if not any(other.holds(one) for other in places if other.path != one.path)
+    ]
+
+
+def is_top(call: Call, place: Place) -> bool:
+    """Whether the place is a root or holds one: such folders are never moved or deleted."""
+    return not place.parts or any(place.holds(Place(root, ())) for root in call.roots)
+
+
+@contextmanager
+def folder(place: Place, *, listing: bool = False) -> Iterator[int]:
+    """A descriptor of the folder at `place`: for what stands in it, or for listing and syncing it.
+
+    Raises `Failure` out_of_scope when a link stands on the way, else `OSError`.
+    """
+    fd = os.open(place.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in place.parts:
+            try:
+                deeper = os.open(part, _STEP, dir_fd=fd)
+            except NotADirectoryError:
+                if stat.S_ISLNK(os.stat(part, dir_fd=fd, follow_symlinks=False).st_mode):
+                    raise Failure("out_of_scope", "a link stands on the way") from None
+                raise
+            os.close(fd)
+            fd = deeper
+        if listing:
+            deeper = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=fd)
+            os.close(fd)
+            fd = deeper
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def look(place: Place) -> os.stat_result | None:
+    """What stands at the place, a link as a link; None when nothing does.
+
+    Raises `Failure` out_of_scope for a link on the way; a file on the way means nothing is there.
+    """
+    try:
+        if not place.parts:
+            return os.stat(place.root)  # noqa: PTH116
+        with folder(place.parent) as fd:
+            return os.stat(place.name, dir_fd=fd, follow_symlinks=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def check_regular(info: os.stat_result) -> None:
+    """Raise `Failure` is_directory, out_of_scope (a link) or not_regular for what is no file."""
+    if stat.S_ISDIR(info.st_mode):
+        raise Failure("is_directory", "this is a folder")
+    if stat.S_ISLNK(info.st_mode):
+        raise Failure("out_of_scope", "links are not followed")
+    if not stat.S_ISREG(info.st_mode):
+        raise Failure("not_regular", "this is no ordinary file")
+
+
+@contextmanager
+def opened(place: Place) -> Iterator[tuple[int, os.stat_result]]:
+    """A regular file opened for reading: its descriptor and what it is. Never blocks."""
+    if not place.parts:
+        raise Failure("is_directory", "this is a folder")
+    with folder(place.parent) as parent:
+        # Looked at first: merely opening some devices has effects.
+        check_regular(os.stat(place.name, dir_fd=parent, follow_symlinks=False))
+        fd = os.open(place.name, _READ, dir_fd=parent)
+    try:
+        info = os.fstat(fd)
+        check_regular(info)
+        yield fd, info
+    finally:
+        os.close(fd)
+
+
+def kind_of(info: os.stat_result) -> str:
+    """file, dir, link or other (FIFO, socket, device)."""
+    if stat.S_ISREG(info.st_mode):
+        return "file"
+    if stat.S_ISDIR(info.st_mode):
+        return "dir"
+    return "link" if stat.S_ISLNK(info.st_mode) else "other"
+
+
+def moment(seconds: float) -> str | None:
+    """A time of the file system as ISO text in UTC; None for one that no calendar holds."""
+    from datetime import UTC, datetime
+
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC).isoformat()
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def state_of(place: Place, info: os.stat_result | None, **more: Any) -> dict[str, Any]:
+    """A place as a preview records it, to tell afterwards whether something has changed."""
+    if info is None:
+        return {"path": place.path, "exists": False}
+    return {
+        "path": place.path,
+        "exists": True,
+        "kind": kind_of(info),
+        "size": info.st_size,
+        "modified": moment(info.st_mtime),
+        "id": f"{info.st_dev}:{info.st_ino}",
+        **more,
+    }
+
+
+def arg_paths(call: Call, *, key: str = "paths") -> list[object]:
+    """The paths of a call that takes `paths` or `entries`, in their order; an entry without a
+    path stands as None."""
+    given = call.args.get(key)
+    if given is None:
+        given = [
+            entry.get("path") if isinstance(entry, dict) else entry
+            for entry in call.args.get("entries") or ()
+        ]
+    return [given] if isinstance(given, str) else list(given)

@@ -1,0 +1,125 @@
+"""Going through folders: what stands beneath one, without following links."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from executors._sdk.files import TEMPORARY, Place, folder, kind_of
+from executors._sdk.result import Failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_DEPTH = 200
+
+
+class Found:
+    """Something a walk came across; `info` is of the thing itself, a link as a link."""
+
+    __slots__ = ("info", "place")
+
+    def __init__(self, place: Place, info: os.stat_result) -> None:
+        self.place = place
+        self.info = info
+
+    @property
+    def kind(self) -> str:
+        """file, dir, link or other."""
+        return kind_of(self.info)
+
+
+class Walk:
+    """What is beneath a folder: each folder's files by name, then its folders.
+
+    Links are shown, never followed. One descriptor is open at a time, so depth and number do not
+    matter. `skip`: name of the trash, passed over together with unfinished files; "" passes over
+    nothing. `hidden`: whether to go into folders whose name starts with a dot. `names`: "text"
+    leaves out names that are no text, "all" keeps them.
+
+    After the walk `closed` counts the folders that could not be entered and `unnamed` the names
+    left out. Raises `OSError` or `Failure` for the first folder only.
+    """
+
+    def __init__(
+        self,
+        top: Place,
+        *,
+        skip: str,
+        deep: bool = True,
+        hidden: bool = True,
+        names: str = "text",
+    ) -> None:
+        self.top = top
+        self.skip = skip
+        self.deep = deep
+        self.hidden = hidden
+        self.names = names
+        self.closed = 0
+        self.unnamed = 0
+
+    def __iter__(self) -> Iterator[Found]:
+        ahead = [self.top]
+        while ahead:
+            here = ahead.pop()
+            try:
+                found = self._scan(here)
+            except (OSError, Failure):
+                if here is self.top:
+                    raise
+                self.closed += 1
+                continue
+            yield from found
+            if not self.deep:
+                return
+            deeper = [
+                one.place
+                for one in found
+                if one.kind == "dir" and (self.hidden or not one.place.name.startswith("."))
+            ]
+            if len(here.parts) - len(self.top.parts) >= MAX_DEPTH:
+                self.closed += len(deeper)
+            else:
+                ahead.extend(reversed(deeper))
+
+    def _scan(self, here: Place) -> list[Found]:
+        found = []
+        with folder(here, listing=True) as fd, os.scandir(fd) as listing:
+            for entry in listing:
+                name = entry.name
+                if self.skip and (name == self.skip or name.startswith(TEMPORARY)):
+                    continue
+                if self.names == "text" and not _is_text(name):
+                    self.unnamed += 1
+                    continue
+                try:
+                    found.append(Found(here.child(name), entry.stat(follow_symlinks=False)))
+                except FileNotFoundError:  # gone since the listing
+                    continue
+        found.sort(key=lambda one: (one.kind == "dir", one.place.name.casefold(), one.place.name))
+        return found
+
+
+def tally(place: Place, info: os.stat_result, *, skip: str) -> tuple[int, int]:
+    """How many items and bytes go with the thing at `place`: a folder counts what is in it, files
+    and all, and at least as one."""
+    if not stat.S_ISDIR(info.st_mode):
+        return 1, info.st_size
+    count = size = 0
+    try:
+        for one in Walk(place, skip=skip, names="all"):
+            if one.kind != "dir":
+                count += 1
+                size += one.info.st_size
+    except OSError:  # a folder that may not be listed can still be moved as a whole
+        return 1, 0
+    return max(1, count), size
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
