@@ -174,6 +174,34 @@ def validate(args: Mapping[str, Any], manifest: Manifest) -> dict[str, Any]:
     return kept
 
 
+def validate_partly(
+    args: Mapping[str, Any], manifest: Manifest, *, promised: frozenset[str]
+) -> None:
+    """Check the arguments that stand already; those in `promised` will come by reference.
+
+    Raises `CallRefused` like `validate`.
+    """
+    unknown = promised - set(manifest.properties) - {""}
+    if unknown:
+        raise CallRefused(
+            ErrorCode.INVALID_ARGS, f"{manifest.name} has no argument {sorted(unknown)[0]}"
+        )
+    required = set(manifest.args.get("required", ()))
+    missing = required - set(args) - promised
+    if missing:
+        raise CallRefused(ErrorCode.INVALID_ARGS, f"needs {sorted(missing)[0]}")
+    groups = manifest.requires_one_of
+    given = set(args) | promised
+    if groups and not any(set(group) <= given for group in groups):
+        needed = " or ".join(" and ".join(group) for group in groups)
+        raise CallRefused(ErrorCode.MISSING_INPUT, f"needs {needed}".replace("entries", FROM_STEP))
+    for error in _validator(manifest).iter_errors(dict(args)):
+        # What a reference will bring is no fault yet; everything else is.
+        if error.validator != "required" or error.absolute_path:
+            where = ".".join(str(part) for part in error.absolute_path)
+            raise CallRefused(ErrorCode.INVALID_ARGS, f"{where}: {error.message}"[:300])
+
+
 def _is_empty(value: Any, spec: Mapping[str, Any]) -> bool:
     if value is None or (isinstance(value, str) and not value.strip()):
         return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from core.observation import Observation, Provenance
 from core.turn_state import MAX_OBSERVATION_BYTES
@@ -20,7 +20,7 @@ EDGE = 500
 class Stored:
     """What goes to the scratchpad: `kind` is text, list or json."""
 
-    kind: str
+    kind: Literal["text", "list", "json"]
     text: str
     fields: Mapping[str, Any]
 

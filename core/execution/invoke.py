@@ -24,11 +24,18 @@ from core.execution.paths import TRASH, canonical_path, check_scope, is_forbidde
 from core.observation import Effects, Observation, Provenance
 from core.plan import FINAL_ANSWER, Step
 from core.store import effects, scratchpad, turns
+from core.store.database import Transaction
 from core.store.stores import Stores
 from core.store.turn_log import PolicyLog
 from core.turn_state import StepRecord, TurnState
 
 log = logging.getLogger(__name__)
+
+_OUTCOME = {
+    Effects.DONE: effects.EffectState.DONE,
+    Effects.NONE: effects.EffectState.FAILED,
+    Effects.UNKNOWN: effects.EffectState.UNKNOWN,
+}
 
 ProgressSink = Callable[[int | None, int | None], None]
 
@@ -240,18 +247,22 @@ class Gate:
         executor: LoadedExecutor,
         attempt: _Attempt,
     ) -> None:
-        number = len(state.steps) + 1
         preview = attempt.preview or {}
-        attempt.journal = f"{context.turn_id}:{number}"
+        number = len(state.steps) + 1
+        summary = {
+            name: preview[name] for name in ("targets", "count", "bytes") if name in preview
+        }
         async with self.stores.main.write() as tx:
+            attempt.journal = effects.effect_key(context.turn_id, number)
             await effects.start(
                 tx,
                 key=attempt.journal,
                 turn_id=context.turn_id,
                 step=number,
                 tool=executor.manifest.name,
-                before=preview.get("before"),
-                expected=preview.get("after"),
+                before={"found": preview.get("before")},
+                expected={"wanted": preview.get("after"), "undo": preview.get("undo")},
+                summary=summary,
                 now=self.clock.now(),
             )
 
@@ -269,7 +280,8 @@ class Gate:
             return record
         stored = handle.to_store(record.observation)
         entry_id = self.clock.new_id()[:16]
-        record = replace(record, shown=handle.shown_handle(record.observation, stored, entry_id))
+        seen = handle.shown_handle(record.observation, stored, entry_id)
+        record = replace(record, shown=seen)
         try:
             async with self.stores.main.write() as tx:
                 await scratchpad.put(
@@ -280,7 +292,7 @@ class Gate:
                     step=record.number,
                     tool=record.tool,
                     kind=stored.kind,
-                    content=stored.text.encode("utf-8", "replace"),
+                    content=stored.text,
                     now=self.clock.now(),
                 )
                 if attempt.journal is not None:
@@ -294,13 +306,12 @@ class Gate:
         return record
 
     async def _finish(
-        self, tx: Any, context: TurnContext, state: TurnState, attempt: _Attempt
+        self, tx: Transaction, context: TurnContext, state: TurnState, attempt: _Attempt
     ) -> None:
         """Close the journal entry in the transaction that advances the turn."""
         left = state.steps[-1].observation.effects
-        outcome = {Effects.DONE: "done", Effects.NONE: "failed", Effects.UNKNOWN: "unknown"}[left]
         assert attempt.journal is not None  # noqa: S101 - the caller has looked
-        await effects.finish(tx, key=attempt.journal, state=outcome, now=self.clock.now())
+        await effects.finish(tx, attempt.journal, _OUTCOME[left], self.clock.now())
         await turns.save_state(tx, context.turn_id, state.to_json())
 
     def _document(

@@ -15,20 +15,19 @@ importing `json` costs more than the rest of the call.
 
 from __future__ import annotations
 
-import _signal
 import builtins
 import marshal
 import posix
 import sys
 import time
-from _frozen_importlib import BuiltinImporter, FrozenImporter, ModuleSpec
-from _frozen_importlib_external import PathFinder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from types import CodeType, ModuleType
+    import signal as _signal
+    from collections.abc import Mapping
     from typing import Any
+else:
+    import _signal
 
 ENDED_BY_ENGINE = 120
 NO_CAGE = 113
@@ -100,7 +99,7 @@ def end_all(worker: int) -> None:
 
 
 def kill(pid: int) -> None:
-    try:
+    try:  # noqa: SIM105 - `contextlib` costs milliseconds here
         posix.kill(pid, _signal.SIGKILL)
     except OSError:
         pass
@@ -141,10 +140,10 @@ def load_prctl() -> Any:
         _type_ = "i"
 
     class Function(_ctypes.CFuncPtr):
-        _flags_ = _ctypes.FUNCFLAG_CDECL  # type: ignore[attr-defined]
+        _flags_ = _ctypes.FUNCFLAG_CDECL
         _restype_ = Int
 
-    address = _ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl")  # type: ignore[attr-defined]
+    address = _ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl")  # type: ignore[arg-type]
     function = Function(address)
 
     def prctl(option: int, value: int) -> None:
@@ -170,7 +169,7 @@ def work(frame: dict[str, Any]) -> None:
         posix.set_blocking(progress_fd, False)
         limit(frame["limits"])
         sys.dont_write_bytecode = True
-        fence(frame)
+        raise_fence(frame)
     except (OSError, ValueError):
         posix._exit(NO_CAGE)
     posix.write(progress_fd, b"begun\n")
@@ -185,6 +184,12 @@ def work(frame: dict[str, Any]) -> None:
     except BrokenPipeError:
         code = 1
     posix._exit(code)
+
+
+def raise_fence(frame: dict[str, Any]) -> None:
+    space: dict[str, Any] = {"__name__": "metnos_fence"}
+    exec(marshal.loads(frame["fence"]), space)  # noqa: S102, S302 - our own code, from the engine
+    space["install"](frame)
 
 
 def limit(limits: Mapping[str, int]) -> None:
@@ -206,13 +211,9 @@ def run(frame: dict[str, Any]) -> tuple[Any, int]:
     try:
         from executors._sdk import call as sdk_call
         from executors._sdk import result as sdk_result
-    except Exception as exc:
+    except (ImportError, SyntaxError) as exc:
         return crashed(exc, begun=False), 1
     try:
-        if frame["network"]:
-            from executors._sdk import net
-
-            net.install(frame["call"].get("private_hosts") or ())
         program = builtins.__import__(frame["main"], fromlist=["run"])
         sys.modules["main"] = program
         function = getattr(program, mode, None)
@@ -224,7 +225,11 @@ def run(frame: dict[str, Any]) -> tuple[Any, int]:
         return sdk_result.failure(failure.code, failure.detail, **failure.params), 0
     except MemoryError as exc:
         exc.__traceback__ = None  # lets go of what the frames hold, so that the answer fits
-        return {"ok": False, "error": {"code": "resource_limit", "detail": "out of memory"}}, 1
+        return {
+            "ok": False,
+            "error": {"code": "resource_limit", "detail": "out of memory"},
+            "metadata": {"effects": "unknown"},
+        }, 1
     except BaseException as exc:
         known = sdk_result.from_exception(exc)
         document = crashed(exc, begun=True)
@@ -286,7 +291,10 @@ def encode(document: Any) -> bytes:
         text = "".join(encoder(document, 0))
     except (TypeError, ValueError, RecursionError) as exc:
         detail = f"{type(exc).__name__}: the result is no JSON"
-        text = '{"ok":false,"error":{"code":"bad_output","detail":"%s"}}' % detail
+        text = (
+            '{"ok":false,"metadata":{"effects":"unknown"},'
+            f'"error":{{"code":"bad_output","detail":"{detail}"}}}}'
+        )
     return text.encode("utf-8", "replace")
 
 
@@ -298,91 +306,3 @@ def write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[posix.write(fd, view) :]
-
-
-# -- the fence -------------------------------------------------------------------------------
-
-
-def fence(frame: dict[str, Any]) -> None:
-    """Leave two ways to import: verified bytes, and what is allowed by name."""
-    verified = VerifiedFinder(frame["modules"], frame["data"])
-    allowed = AllowedFinder(frame["packages"], frame["site_dirs"])
-    sys.path.extend(frame["site_dirs"])
-    sys.meta_path[:] = [verified, allowed]
-    sys.argv[:] = [frame["main"]]
-
-
-class VerifiedFinder:
-    """Imports modules out of bytes that the engine has verified; never touches the disk.
-
-    `modules` maps a dotted name to (is_package, compiled code or source bytes); `data` maps
-    `executors/<name>/<file>` to the bytes of files that are no code.
-    """
-
-    def __init__(
-        self, modules: Mapping[str, tuple[bool, bytes, bool]], data: Mapping[str, bytes]
-    ) -> None:
-        self._modules = modules
-        self._data = data
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> Any:
-        if name not in self._modules:
-            return None
-        is_package = self._modules[name][0]
-        return ModuleSpec(name, self, origin=self._origin(name), is_package=is_package)  # type: ignore[arg-type]
-
-    def create_module(self, spec: object) -> None:
-        return None
-
-    def exec_module(self, module: ModuleType) -> None:
-        name = module.__name__
-        _, body, compiled = self._modules[name]
-        origin = self._origin(name)
-        module.__file__ = origin
-        code: CodeType = (
-            marshal.loads(body) if compiled else compile(body, origin, "exec", dont_inherit=True)
-        )
-        exec(code, module.__dict__)
-
-    def get_data(self, path: str) -> bytes:
-        """For `pkgutil.get_data`: a file of the executor's own folder."""
-        try:
-            return self._data[path]
-        except KeyError:
-            raise FileNotFoundError(2, "No such file", path) from None
-
-    def _origin(self, name: str) -> str:
-        tail = "/__init__.py" if self._modules[name][0] else ".py"
-        return name.replace(".", "/") + tail
-
-
-class AllowedFinder:
-    """The standard library, and the packages the manifest declares with what they need."""
-
-    def __init__(self, packages: Iterable[str], site_dirs: Sequence[str]) -> None:
-        self._packages = frozenset(packages)
-        self._site_dirs = list(site_dirs)
-        self._stdlib = list(sys.path)
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> Any:
-        top = name.partition(".")[0]
-        if top in sys.stdlib_module_names:
-            if path is None:
-                for importer in (BuiltinImporter, FrozenImporter):
-                    spec = importer.find_spec(name, None, target)
-                    if spec is not None:
-                        return spec
-                path = self._stdlib
-            return PathFinder.find_spec(name, path, target)
-        if top in self._packages:
-            return PathFinder.find_spec(name, self._site_dirs if path is None else path, target)
-        return None
-
-    def find_distributions(self, *args: Any, **kwargs: Any) -> Any:
-        """For `importlib.metadata.version(...)` of declared packages."""
-        return PathFinder.find_distributions(*args, **kwargs)
-
-    def invalidate_caches(self) -> None:
-        PathFinder.invalidate_caches()

@@ -23,6 +23,7 @@ _STRING = re.compile(rb'"[^"]*"')
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _MAX_PARAM_CHARS = 500
+_SAID = tuple(effect.value for effect in Effects)
 
 
 class BadOutput(ValueError):
@@ -160,7 +161,7 @@ def _effects(
 ) -> Effects:
     if not mutating:
         return Effects.NONE
-    if isinstance(said, str) and said in Effects:
+    if said in _SAID:
         return Effects(said)
     if entries is not None:
         return Effects.DONE if any(entry["ok"] for entry in entries) else Effects.NONE

@@ -1,0 +1,49 @@
+"""Which tools a model may choose from, and their forms, the same bytes for the same set."""
+
+from __future__ import annotations
+
+from core.catalog import prefilter
+from core.catalog.loader import Catalog
+from core.execution.context import TurnContext
+from core.llm.client import ToolSpec
+
+BLOCK = 6
+
+
+class Candidates:
+    """Chooses by the pre-filter; the index of a catalogue is built once.
+
+    The set is rounded up to whole blocks of a fixed order and listed in that order (C4), so that
+    the server's prefix cache meets the same bytes again.
+    """
+
+    def __init__(self) -> None:
+        self._signature = ""
+        self._index: prefilter.PrefilterIndex | None = None
+        self._specs: dict[tuple[str, str], ToolSpec] = {}
+
+    def choose(self, context: TurnContext, *, k_max: int) -> tuple[str, ...]:
+        """Names in catalogue order: all of them when they are `k_max` at most."""
+        names = sorted(context.catalog.executors)
+        if len(names) <= k_max:
+            return tuple(names)
+        ranked = prefilter.choose(context.request, self._index_of(context.catalog), k_max=k_max)
+        return tuple(prefilter.stable_block(ranked, block_size=BLOCK, order=names))
+
+    def spec(self, catalog: Catalog, name: str, lang: str) -> ToolSpec:
+        self._index_of(catalog)
+        if (name, lang) not in self._specs:
+            manifest = catalog.executors[name].manifest
+            self._specs[name, lang] = ToolSpec(
+                name, manifest.description[lang], manifest.tool_schema(lang)
+            )
+        return self._specs[name, lang]
+
+    def _index_of(self, catalog: Catalog) -> prefilter.PrefilterIndex:
+        if self._index is None or self._signature != catalog.signature:
+            self._index = prefilter.PrefilterIndex(
+                [executor.manifest for executor in catalog.executors.values()]
+            )
+            self._signature = catalog.signature
+            self._specs.clear()
+        return self._index

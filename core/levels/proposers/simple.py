@@ -1,0 +1,115 @@
+"""The step-by-step proposer: native tool calls, one model call per step."""
+
+from __future__ import annotations
+
+import json
+
+from core.errors import ModelReplyInvalid
+from core.execution.builtins import SCRATCHPAD_READ, has_scratchpad, scratchpad_spec
+from core.execution.context import TurnContext
+from core.i18n import Texts
+from core.levels import briefing
+from core.levels.candidates import Candidates
+from core.levels.proposal import Proposal, ProposedCall
+from core.llm.client import ChatReply, ChatRequest, Message, ToolCall, Usage
+from core.llm.prompts import Prompts
+from core.llm.tiers import Tiers
+from core.plan import FINAL_ANSWER, Step
+from core.turn_state import StepRecord, TurnState
+
+
+class SimpleProposer:
+    name = "simple"
+
+    def __init__(self, tiers: Tiers, prompts: Prompts, texts: Texts, candidates: Candidates):
+        self._tiers = tiers
+        self._prompts = prompts
+        self._texts = texts
+        self._candidates = candidates
+
+    async def propose(
+        self, context: TurnContext, state: TurnState, *, advice: str | None = None
+    ) -> Proposal:
+        """Ask for the next calls or the answer. An empty or tool-shaped reply is re-asked once.
+
+        Raises `ModelError`.
+        """
+        names = state.candidates or await self._choose(context)
+        request = self._request(context, state, names, advice)
+        model = self._tiers.for_role("plan")
+        usage, model_ms = Usage(), 0
+        try:
+            reply = await model.complete(request)
+            usage, model_ms = reply.usage, round(reply.latency_ms)
+            problem = None if reply.tool_calls or reply.text.strip() else "empty"
+        except ModelReplyInvalid as exc:
+            problem = exc.detail
+        if problem is not None:
+            again = self._texts.say("model.again", context.lang)
+            reply = await model.complete(self._request(context, state, names, again))
+            usage, model_ms = usage + reply.usage, model_ms + round(reply.latency_ms)
+            if not reply.tool_calls and not reply.text.strip():
+                raise ModelReplyInvalid("empty reply, twice")
+        return self._proposal(reply, names, usage, model_ms)
+
+    async def _choose(self, context: TurnContext) -> tuple[str, ...]:
+        traits = await self._tiers.traits_of("plan")
+        return self._candidates.choose(context, k_max=traits.k_max)
+
+    def _proposal(
+        self, reply: ChatReply, names: tuple[str, ...], usage: Usage, model_ms: int
+    ) -> Proposal:
+        answers = [c for c in reply.tool_calls if c.name == FINAL_ANSWER]
+        calls = [c for c in reply.tool_calls if c.name != FINAL_ANSWER]
+        text = reply.text
+        if not calls and answers:
+            # Some models call the answer: its text is the answer.
+            text = str((answers[0].arguments or {}).get("text") or reply.text)
+        return Proposal(
+            candidates=names,
+            calls=tuple(_proposed(call) for call in calls),
+            answer="" if calls else text,
+            usage=usage,
+            model_ms=model_ms,
+            model=reply.model,
+        )
+
+    def _request(
+        self, context: TurnContext, state: TurnState, names: tuple[str, ...], advice: str | None
+    ) -> ChatRequest:
+        system = self._prompts.render("plan_simple", context.lang)
+        messages = briefing.opening(context, self._prompts, self._texts, system=system)
+        messages.append(Message("user", context.request))
+        for record in state.steps:
+            messages += _spoken(record)
+        if advice:
+            messages.append(Message("system", advice))
+        tools = [self._candidates.spec(context.catalog, name, context.lang) for name in names]
+        if has_scratchpad(state):
+            tools.append(scratchpad_spec(context.lang))
+        return ChatRequest(tuple(messages), tuple(tools))
+
+
+def _proposed(call: ToolCall) -> ProposedCall:
+    if call.arguments is None:
+        return ProposedCall(
+            Step(call.name, {}), call.id, "the arguments are not one strict JSON object"
+        )
+    return ProposedCall(Step(call.name, call.arguments), call.id)
+
+
+def _spoken(record: StepRecord) -> list[Message]:
+    """A step as the model sees it: its own call and what came back."""
+    call_id = record.call_id or f"call_{record.number}"
+    arguments = dict(record.raw_args)
+    raw = json.dumps(arguments, ensure_ascii=False)
+    shown = json.dumps({"step": record.number, **record.shown}, ensure_ascii=False, default=str)
+    return [
+        Message("assistant", "", (ToolCall(call_id, record.tool, arguments, raw),)),
+        Message("tool", shown, tool_call_id=call_id, name=record.tool),
+    ]
+
+
+def offered(names: tuple[str, ...], state: TurnState) -> frozenset[str]:
+    """What may be called now: the candidates, and the scratchpad when it holds something."""
+    return frozenset((*names, SCRATCHPAD_READ) if has_scratchpad(state) else names)

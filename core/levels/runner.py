@@ -1,0 +1,226 @@
+"""The runner: executes what any proposer proposes, through the gate, until the turn has an end.
+
+Step-by-step proposals and whole plans walk the same way; a step-by-step turn can be read back as
+a plan from its records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from core.errors import ErrorCode, ErrorInfo
+from core.execution import guards, handle
+from core.execution.context import TurnContext
+from core.execution.invoke import Gate
+from core.levels.proposal import Proposal, ProposedCall, Proposer
+from core.levels.proposers.simple import offered
+from core.levels.validator import problem_of
+from core.llm.client import Usage
+from core.messages import FinalKind, StepFinished, StepProgress, StepStarted, TurnEvent
+from core.observation import Observation
+from core.plan import FINAL_ANSWER, Plan, Step
+from core.turn_state import StepRecord, TurnState
+
+Emit = Callable[[TurnEvent], None]
+
+
+class Phrases(Protocol):
+    def __call__(self, tool: str) -> str:
+        """What a step is doing, in the person's words."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the walk ended. `answer` is the model's prose, "" when there is none; a cap, loop or
+    error has `error`."""
+
+    state: TurnState
+    kind: FinalKind
+    answer: str = ""
+    error: ErrorInfo | None = None
+    usage: Usage = field(default_factory=Usage)
+    model_ms: int = 0
+    model_calls: int = 0
+    model: str = ""
+
+
+_ENDS = {
+    ErrorCode.CAP_STEPS: FinalKind.CAP_STEPS,
+    ErrorCode.CAP_SAME_EXECUTOR: FinalKind.CAP_SAME_EXECUTOR,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    gate: Gate
+
+    async def run(
+        self,
+        context: TurnContext,
+        state: TurnState,
+        proposer: Proposer,
+        *,
+        emit: Emit,
+        phrase: Phrases,
+        on_state: Callable[[TurnState], Awaitable[None]] | None = None,
+    ) -> Outcome:
+        """Walk from `state` to an end. `on_state` sees every new state, also those that a
+        cancellation leaves behind.
+
+        Raises `ModelError` when the proposer gets no usable reply; what was done stands in the
+        last state that `on_state` saw.
+        """
+        walk = _Walk(self.gate, context, state, proposer, emit, phrase, on_state)
+        return await walk.go()
+
+
+class _Walk:
+    """One run; lives for one call of `Runner.run`."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        context: TurnContext,
+        state: TurnState,
+        proposer: Proposer,
+        emit: Emit,
+        phrase: Phrases,
+        on_state: Callable[[TurnState], Awaitable[None]] | None,
+    ) -> None:
+        self._gate, self._context, self._state = gate, context, state
+        self._proposer, self._emit, self._phrase = proposer, emit, phrase
+        self._on_state = on_state
+        self._usage, self._model_ms, self._calls, self._model = Usage(), 0, 0, ""
+
+    async def go(self) -> Outcome:
+        if self._state.plan is not None:
+            return await self._run_plan(self._state.plan)
+        while True:
+            proposal = await self._propose()
+            if proposal.plan is not None:
+                plan, problem = await self._valid_plan(proposal.plan)
+                if plan is None:
+                    return self._end(FinalKind.ERROR, error=problem)
+                await self._advance(replace(self._state, plan=plan))
+                return await self._run_plan(plan)
+            if not proposal.calls:
+                return self._end(FinalKind.ANSWER, answer=proposal.answer)
+            for call in proposal.calls:
+                end = await self._step(call, proposal)
+                if end is not None:
+                    return end
+
+    # -- proposals --------------------------------------------------------------------------------
+
+    async def _propose(self, advice: str | None = None) -> Proposal:
+        proposal = await self._proposer.propose(self._context, self._state, advice=advice)
+        self._usage += proposal.usage
+        self._model_ms += proposal.model_ms
+        self._calls += 1
+        self._model = proposal.model or self._model
+        if not self._state.candidates:
+            await self._advance(
+                replace(self._state, candidates=proposal.candidates, engine=self._proposer.name)
+            )
+        return proposal
+
+    async def _valid_plan(self, plan: Plan) -> tuple[Plan | None, ErrorInfo | None]:
+        """L2: the plan, or the one re-proposal that may follow an invalid one."""
+        problem = problem_of(plan, self._context.catalog)
+        if problem is None:
+            return plan, None
+        again = await self._propose(advice=problem.detail)
+        if again.plan is None or again.plan.fingerprint == plan.fingerprint:
+            return None, problem
+        problem = problem_of(again.plan, self._context.catalog)
+        return (again.plan, None) if problem is None else (None, problem)
+
+    # -- steps ------------------------------------------------------------------------------------
+
+    async def _run_plan(self, plan: Plan) -> Outcome:
+        """Run a whole plan from where the state stands. The first failure ends it: later steps
+        were planned on what did not come."""
+        start = self._state.next_step
+        for index, step in enumerate(plan.steps[start:], start=start):
+            if step.tool == FINAL_ANSWER:
+                break
+            record = await self._invoke(step, "")
+            await self._advance(replace(self._state.with_step(record), next_step=index + 1))
+            if not record.observation.ok:
+                return self._end(FinalKind.ERROR, error=record.observation.error)
+        return self._end(FinalKind.ANSWER)
+
+    async def _step(self, call: ProposedCall, proposal: Proposal) -> Outcome | None:
+        """One proposed call; an outcome when it ends the turn."""
+        if call.problem is not None:
+            record = _unreadable(call, len(self._state.steps) + 1)
+        else:
+            record = await self._invoke(call.step, call.call_id)
+        if call is proposal.calls[0]:
+            record = replace(
+                record,
+                tokens_in=proposal.usage.tokens_in,
+                tokens_out=proposal.usage.tokens_out,
+                cached=proposal.usage.cached,
+                model_ms=proposal.model_ms,
+            )
+        await self._advance(self._state.with_step(record))
+        error = record.observation.error
+        if error is not None and error.code in _ENDS:
+            return self._end(_ENDS[error.code], error=error)
+        if guards.is_looping(self._state.steps):
+            return self._end(FinalKind.LOOP_BREAK, error=error)
+        return None
+
+    async def _invoke(self, step: Step, call_id: str) -> StepRecord:
+        turn_id, number = self._context.turn_id, len(self._state.steps) + 1
+        self._emit(StepStarted(turn_id, number, step.tool, self._phrase(step.tool)))
+
+        def progress(done: int | None, total: int | None) -> None:
+            self._emit(StepProgress(turn_id, number, done, total))
+
+        record = await self._gate.call(
+            self._context,
+            self._state,
+            step,
+            offered=offered(self._state.candidates, self._state),
+            on_progress=progress,
+        )
+        self._emit(StepFinished(turn_id, number, step.tool, record.observation.ok))
+        return replace(record, call_id=call_id)
+
+    async def _advance(self, state: TurnState) -> None:
+        self._state = state
+        if self._on_state is not None:
+            await self._on_state(state)
+
+    def _end(
+        self, kind: FinalKind, *, answer: str = "", error: ErrorInfo | None = None
+    ) -> Outcome:
+        return Outcome(
+            self._state,
+            kind,
+            answer,
+            error,
+            self._usage,
+            self._model_ms,
+            self._calls,
+            self._model,
+        )
+
+
+def _unreadable(call: ProposedCall, number: int) -> StepRecord:
+    observation = Observation.failed(ErrorCode.INVALID_ARGS, call.problem or "")
+    return StepRecord(
+        number,
+        call.step.tool,
+        {},
+        {},
+        observation,
+        handle.shown_small(observation) or {},
+        {"validation": "unreadable"},
+        call_id=call.call_id,
+    )

@@ -1,0 +1,62 @@
+"""L2, the validator: whether a whole plan may run, without a model and before anything runs.
+
+Pure. Checks what can be known of a plan as it stands: tools, arguments, references backwards only.
+Values that references will bring are checked again by the gate when they are there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.catalog.loader import Catalog
+from core.catalog.manifest import Manifest
+from core.errors import CallRefused, ErrorCode, ErrorInfo, to_error_info
+from core.execution import arguments
+from core.execution.builtins import BUILTINS
+from core.plan import FROM_STEP, Plan, Step, references_in, steps_used
+from core.turn_state import MAX_STEPS
+
+
+def problem_of(plan: Plan, catalog: Catalog) -> ErrorInfo | None:
+    """The first thing wrong with a plan, None when it may run."""
+    if not plan.steps:
+        return None
+    if len(plan.steps) > MAX_STEPS:
+        return ErrorInfo(ErrorCode.CAP_STEPS, {"limit": MAX_STEPS}, detail="too many steps")
+    for number, step in enumerate(plan.steps, start=1):
+        try:
+            _check(number, step, catalog)
+        except CallRefused as exc:
+            info = to_error_info(exc)
+            return ErrorInfo(info.code, info.params, detail=f"step {number}: {info.detail}")
+    return None
+
+
+def _check(number: int, step: Step, catalog: Catalog) -> None:
+    backwards = steps_used(step.args)
+    wrong = sorted(n for n in backwards if not 1 <= n < number)
+    if wrong:
+        raise CallRefused(
+            ErrorCode.BAD_REFERENCE, f"speaks of step {wrong[0]}, which is not an earlier one"
+        )
+    if step.tool in BUILTINS:
+        return
+    executor = catalog.executors.get(step.tool)
+    if executor is None:
+        raise CallRefused(ErrorCode.UNKNOWN_TOOL, f"{step.tool[:64]} does not exist")
+    _check_arguments(step, executor.manifest)
+
+
+def _check_arguments(step: Step, manifest: Manifest) -> None:
+    """The schema, with a harmless stand-in for every value that a reference will bring."""
+    standing: dict[str, Any] = {}
+    for name, value in step.args.items():
+        if name == FROM_STEP:
+            continue
+        if any(True for _ in references_in({"v": value})):
+            continue
+        standing[name] = value
+    promised = {name for name in step.args if name not in standing and name != FROM_STEP}
+    if FROM_STEP in step.args:
+        promised.add("entries" if manifest.takes_entries else next(iter(manifest.vector), ""))
+    arguments.validate_partly(standing, manifest, promised=frozenset(promised))
