@@ -104,8 +104,21 @@ def from_exception(exc: BaseException) -> Failure | None:
     """The failure an exception stands for, or None when it is a mistake of the program.
 
     Knows `Failure`, operating system errors (`HostDenied` and TLS errors among them) and
-    `MemoryError`. Use it to turn the error of one item into `failed_item(f.code, f.detail)`.
+    `MemoryError`, also where another error was raised `from` them (httpx does). Use it to turn the
+    error of one item into `failed_item(f.code, f.detail)`.
     """
+    cause: BaseException | None = exc
+    for _ in range(10):
+        if cause is None:
+            return None
+        known = _from_one(cause)
+        if known is not None:
+            return known
+        cause = cause.__cause__
+    return None
+
+
+def _from_one(exc: BaseException) -> Failure | None:
     if isinstance(exc, Failure):
         return exc
     if isinstance(exc, MemoryError):

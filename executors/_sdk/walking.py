@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import stat
 
-from executors._sdk.files import TEMPORARY, Place, folder, kind_of
+from executors._sdk.files import TEMPORARY, Place, folder, kind_of, locate, look, tops
 from executors._sdk.result import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from executors._sdk.call import Call
 
 MAX_DEPTH = 200
 
@@ -99,6 +101,27 @@ class Walk:
                     continue
         found.sort(key=lambda one: (one.kind == "dir", one.place.name.casefold(), one.place.name))
         return found
+
+
+def searched(call: Call, asked: object) -> list[Place]:
+    """The folder a call asks to look into, or without one every root that exists.
+
+    Raises `Failure` not_found, not_directory or out_of_scope.
+    """
+    if asked is None:
+        existing = [top for top in tops(call) if look(top) is not None]
+        if not existing:
+            raise Failure("not_found", "none of the open folders exists")
+        return existing
+    base = locate(call, asked)
+    info = look(base)
+    if info is None:
+        raise Failure("not_found", "there is no such folder", path=base.path)
+    if kind_of(info) == "link":
+        raise Failure("out_of_scope", "links are not followed", path=base.path)
+    if kind_of(info) != "dir":
+        raise Failure("not_directory", "this is a file, not a folder", path=base.path)
+    return [base]
 
 
 def tally(place: Place, info: os.stat_result, *, skip: str) -> tuple[int, int]:
