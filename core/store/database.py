@@ -1,0 +1,369 @@
+"""One SQLite file: one writer behind a lock, one reader, transactions that always end.
+
+The only room of aiosqlite. Knows no table; owners get a `Transaction` and write their own SQL.
+Each statement is one hop to the connection's thread; `BEGIN` travels with the first of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import stat
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import aiosqlite
+
+from core.errors import ErrorCode, StoreCorrupt, StoreError
+from core.store.encoding import clean_text
+
+Row = sqlite3.Row
+Parameters = Sequence[Any] | Mapping[str, Any]
+T = TypeVar("T")
+
+BUSY_TIMEOUT_S = 10
+WAL_LIMIT_BYTES = 4 * 1024 * 1024
+
+_WRITE = "BEGIN IMMEDIATE"
+_READ = "BEGIN"
+
+
+class Transaction:
+    """A running transaction. Owners read and write through it; nobody else ends it.
+
+    Texts are made storable on the way in (`clean_text`). A statement after the end, or after the
+    database itself gave the transaction up (full disk), raises `StoreError`.
+    """
+
+    def __init__(self, connection: _Connection, begin: str) -> None:
+        self._connection = connection
+        self._begin: str | None = begin
+        self._ended = False
+
+    async def execute(self, sql: str, params: Parameters = ()) -> int:
+        """Run one statement; the number of rows it changed."""
+        _, count = await self._run(sql, params)
+        return count
+
+    async def fetch_one(self, sql: str, params: Parameters = ()) -> Row | None:
+        """The first row, or None. Also for statements with RETURNING."""
+        rows, _ = await self._run(sql, params)
+        return rows[0] if rows else None
+
+    async def fetch_all(self, sql: str, params: Parameters = ()) -> list[Row]:
+        rows, _ = await self._run(sql, params)
+        return rows
+
+    async def _run(self, sql: str, params: Parameters) -> tuple[list[Row], int]:
+        if self._ended:
+            raise StoreError("the transaction has ended")
+        begin, self._begin = self._begin, None
+        return await _outcome(
+            self._connection.submit(partial(_statement, begin, sql, _clean(params)))
+        )
+
+    async def end(self, *, commit: bool) -> None:
+        """Commit or roll back, to the end: a cancellation waits until SQLite has answered, so a
+        cancelled commit may well have been made."""
+        self._ended = True
+        if self._begin is not None:
+            return
+        await _uninterrupted(self._connection.submit(_commit if commit else _roll_back))
+
+
+class Database:
+    """An open database file. Made by `open`, ended by `close`; safe for any number of tasks."""
+
+    def __init__(self, path: Path, writer: _Connection, reader: _Connection) -> None:
+        self.path = path
+        self._writer = writer
+        self._reader = reader
+        self._write_lock = asyncio.Lock()
+        self._read_lock = asyncio.Lock()
+        self._writing_task: asyncio.Task[Any] | None = None
+        self._closed = False
+
+    @classmethod
+    async def open(cls, path: Path, *, durable: bool) -> Database:
+        """Open or create the file (mode 0600) and check it.
+
+        `durable`: a commit is on the disk when it returns; otherwise the last commits may be lost
+        with the power, never with the process. Raises `StoreCorrupt` when SQLite finds damage,
+        `StoreError` when the file cannot be opened at all.
+        """
+        _make_private(path)
+        writer = await _connect(path)
+        try:
+            await _outcome(writer.submit(partial(_prepare, durable)), opening=True)
+            reader = await _connect(path)
+        except BaseException:
+            await writer.close()
+            raise
+        database = cls(path, writer, reader)
+        try:
+            await _outcome(reader.submit(_prepare_reader), opening=True)
+        except BaseException:
+            await database.close()
+            raise
+        return database
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[Transaction]:
+        """A write transaction, alone in this process and against others (10 s of waiting).
+
+        Commits at the end; any exception, a cancellation too, rolls back and goes on. Never hold
+        it across the network or a subprocess, and never open one inside another.
+        """
+        task = asyncio.current_task()
+        if task is not None and self._writing_task is task:
+            raise RuntimeError("a write transaction inside another would wait for itself")
+        async with self._write_lock:
+            self._writing_task = task
+            try:
+                async with self._transaction(self._writer, _WRITE) as tx:
+                    yield tx
+            finally:
+                self._writing_task = None
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[Transaction]:
+        """A snapshot for reading: what was committed when its first statement ran."""
+        async with self._read_lock, self._transaction(self._reader, _READ) as tx:
+            yield tx
+
+    async def data_version(self) -> int:
+        """A number that changes when another process has committed, and not by our own writes."""
+        rows, _ = await _outcome(
+            self._open(self._writer).submit(
+                partial(_statement, None, "PRAGMA data_version", (), outside=True)
+            )
+        )
+        return int(rows[0][0])
+
+    async def backup(self, target: Path) -> None:
+        """Write the committed content as one sound file (mode 0600), replacing `target`."""
+        await _outcome(self._open(self._reader).submit(partial(_back_up, target)))
+
+    async def close(self) -> None:
+        """Wait for running transactions, then close. The second call does nothing."""
+        if self._closed:
+            return
+        async with self._write_lock, self._read_lock:
+            self._closed = True
+            try:
+                await self._reader.close()
+            finally:
+                await self._writer.close()
+
+    @asynccontextmanager
+    async def _transaction(
+        self, connection: _Connection, begin: str
+    ) -> AsyncIterator[Transaction]:
+        tx = Transaction(self._open(connection), begin)
+        try:
+            yield tx
+        except BaseException:
+            with suppress(StoreError):  # the first failure is the one to tell
+                await tx.end(commit=False)
+            raise
+        try:
+            await tx.end(commit=True)
+        except StoreError:
+            with suppress(StoreError):
+                await _uninterrupted(connection.submit(_roll_back))
+            raise
+
+    def _open(self, connection: _Connection) -> _Connection:
+        if self._closed:
+            raise StoreError("the database is closed")
+        return connection
+
+
+class _Connection(aiosqlite.Connection):
+    """aiosqlite's thread, given whole pieces of work: one hop for what belongs together."""
+
+    def submit(self, work: Callable[[sqlite3.Connection], T]) -> asyncio.Future[T]:
+        """Queue work at once, without an await: what is queued later runs later, also when the
+        caller of the earlier work has been cancelled."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._tx.put_nowait((future, partial(work, self._conn)))
+        return future
+
+
+async def _connect(path: Path) -> _Connection:
+    connection = _Connection(
+        partial(
+            sqlite3.connect,
+            path,
+            timeout=BUSY_TIMEOUT_S,
+            isolation_level=None,
+            cached_statements=256,
+        ),
+        iter_chunk_size=64,
+    )
+    try:
+        return await connection  # type: ignore[return-value]  # aiosqlite returns itself
+    except sqlite3.Error as exc:
+        _refuse(exc, opening=True)
+
+
+# -- what runs in the connection's thread ------------------------------------------------------
+
+
+def _prepare(durable: bool, conn: sqlite3.Connection) -> None:
+    conn.row_factory = sqlite3.Row
+    conn.execute("PRAGMA trusted_schema = OFF")
+    conn.execute("PRAGMA cell_size_check = ON")
+    mode = conn.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    if mode != "wal":
+        raise sqlite3.OperationalError(f"journal mode is {mode}")
+    conn.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+    conn.execute("PRAGMA foreign_keys = ON")
+    conn.execute(f"PRAGMA journal_size_limit = {WAL_LIMIT_BYTES}")
+    found = conn.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if found != "ok":
+        raise sqlite3.DatabaseError("quick_check found damage")
+
+
+def _prepare_reader(conn: sqlite3.Connection) -> None:
+    conn.row_factory = sqlite3.Row
+    conn.execute("PRAGMA trusted_schema = OFF")
+    conn.execute("PRAGMA cell_size_check = ON")
+    conn.execute("PRAGMA query_only = ON")
+
+
+def _statement(
+    begin: str | None,
+    sql: str,
+    params: Parameters,
+    conn: sqlite3.Connection,
+    *,
+    outside: bool = False,
+) -> tuple[list[Row], int]:
+    if begin is not None:
+        if conn.in_transaction:  # left by a caller whose event loop ended under it
+            conn.rollback()
+        conn.execute(begin)
+    elif not conn.in_transaction and not outside:
+        # A full disk makes SQLite roll back by itself; going on would write without a transaction.
+        raise sqlite3.OperationalError("the transaction was given up")
+    cursor = conn.execute(sql, params)
+    return cursor.fetchall(), cursor.rowcount
+
+
+def _commit(conn: sqlite3.Connection) -> None:
+    if not conn.in_transaction:
+        raise sqlite3.OperationalError("the transaction was given up")
+    conn.commit()
+
+
+def _roll_back(conn: sqlite3.Connection) -> None:
+    conn.rollback()
+
+
+def _back_up(target: Path, conn: sqlite3.Connection) -> None:
+    part = target.with_name(target.name + ".part")
+    part.unlink(missing_ok=True)
+    _make_private(part)
+    copy = sqlite3.connect(part)
+    try:
+        conn.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")  # one file, no -wal beside it
+    finally:
+        copy.close()
+    part.replace(target)
+
+
+# -- the edge ----------------------------------------------------------------------------------
+
+
+async def _outcome(future: Awaitable[T], *, opening: bool = False) -> T:
+    try:
+        return await future
+    except (sqlite3.Error, OverflowError, OSError) as exc:
+        _refuse(exc, opening=opening)
+
+
+async def _uninterrupted(future: asyncio.Future[T]) -> T:
+    """Await to the end; a cancellation is kept and raised afterwards."""
+    cancelled: asyncio.CancelledError | None = None
+    while not future.done():
+        try:
+            await asyncio.wait({future})
+        except asyncio.CancelledError as exc:
+            cancelled = exc
+    if cancelled is not None:
+        future.exception()  # looked at, so that asyncio does not report it as forgotten
+        raise cancelled
+    return await _outcome(future)
+
+
+def _refuse(exc: Exception, *, opening: bool = False) -> NoReturn:
+    """Raise the project's word for what SQLite says. Mistakes in our SQL pass as they are."""
+    if isinstance(exc, sqlite3.ProgrammingError):
+        raise exc
+    code = getattr(exc, "sqlite_errorcode", None)
+    name = getattr(exc, "sqlite_errorname", None) or type(exc).__name__
+    primary = None if code is None else code & 0xFF
+    if primary == sqlite3.SQLITE_FULL or (isinstance(exc, OSError) and exc.errno == 28):
+        error = StoreError(f"the disk is full ({name})")
+        error.code = ErrorCode.DISK_FULL
+        raise error from exc
+    if _is_damage(exc, primary, opening=opening):
+        raise StoreCorrupt(f"the database is damaged ({name}: {exc})") from exc
+    error = StoreError(f"the database failed ({name}: {exc})")
+    error.retryable = primary in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+    raise error from exc
+
+
+_NOT_DAMAGE = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_AUTH,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_INTERRUPT,
+    }
+)
+
+
+def _is_damage(exc: Exception, primary: int | None, *, opening: bool) -> bool:
+    if not isinstance(exc, sqlite3.Error):
+        return False
+    if primary in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}:
+        return True
+    if primary is None and "decode" in str(exc):  # bytes that are no UTF-8 in a text column
+        return True
+    return opening and primary not in _NOT_DAMAGE
+
+
+def _clean(params: Parameters) -> Parameters:
+    if isinstance(params, Mapping):
+        return {k: clean_text(v) if isinstance(v, str) else v for k, v in params.items()}
+    return [clean_text(v) if isinstance(v, str) else v for v in params]
+
+
+def _make_private(path: Path) -> None:
+    """Create the file with mode 0600 before SQLite does; its -wal and -shm follow that mode.
+
+    An existing file is not opened here: closing it would drop the locks that SQLite holds on it
+    elsewhere in this process.
+    """
+    try:
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode):
+            raise StoreError(f"{path.name} is not a regular file")
+        if found.st_mode & 0o077:
+            path.chmod(0o600)
+    except OSError as exc:
+        _refuse(exc)

@@ -1,0 +1,132 @@
+"""The journal of effects: what a changing step found, was to do, and did.
+
+Owns `effects`. A row is written before the step runs, so that after a crash it is known what may
+have happened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from core.clock import from_ts, to_ts
+from core.store.database import Row, Transaction
+from core.store.encoding import dump_json, load_json
+
+
+class EffectState(StrEnum):
+    STARTED = "started"
+    DONE = "done"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEffect:
+    """One changing step. `before` and `expected` describe the world as the preview saw it,
+    `summary` is what people and undo are told; each any JSON value, or None."""
+
+    key: str
+    turn_id: str
+    step: int
+    tool: str
+    state: EffectState
+    before: Any
+    expected: Any
+    summary: Any
+    started_at: datetime
+    ended_at: datetime | None
+
+
+def effect_key(turn_id: str, step: int) -> str:
+    return f"{turn_id}:{step}"
+
+
+async def start(
+    tx: Transaction,
+    *,
+    key: str,
+    turn_id: str,
+    step: int,
+    tool: str,
+    before: Any,
+    expected: Any,
+    now: datetime,
+    summary: Any = None,
+) -> None:
+    """Journal a step that is about to change something, under `effect_key(turn_id, step)`.
+
+    A step that is run again after a crash takes the place of its former row.
+    """
+    await tx.execute(
+        """INSERT OR REPLACE INTO effects
+               (key, turn_id, step, tool, state, before_json, expected_json, summary_json,
+                started_at)
+           VALUES (:key, :turn_id, :step, :tool, 'started', :before, :expected, :summary, :now)""",
+        {
+            "key": key,
+            "turn_id": turn_id,
+            "step": step,
+            "tool": tool,
+            "before": dump_json(before),
+            "expected": dump_json(expected),
+            "summary": dump_json(summary),
+            "now": to_ts(now),
+        },
+    )
+
+
+async def finish(
+    tx: Transaction,
+    key: str,
+    state: EffectState | str,
+    now: datetime,
+    *,
+    summary: Any = None,
+) -> bool:
+    """Settle a started effect, with a better summary if there is one. False: it was settled."""
+    changed = await tx.execute(
+        """UPDATE effects SET state = :state, ended_at = :now,
+               summary_json = COALESCE(:summary, summary_json)
+           WHERE key = :key AND state = 'started'""",
+        {
+            "key": key,
+            "state": EffectState(state).value,
+            "now": to_ts(now),
+            "summary": None if summary is None else dump_json(summary),
+        },
+    )
+    return changed == 1
+
+
+async def of_turn(tx: Transaction, turn_id: str) -> list[StoredEffect]:
+    """The effects of a turn in the order of its steps."""
+    rows = await tx.fetch_all(
+        "SELECT * FROM effects WHERE turn_id = :turn_id ORDER BY step", {"turn_id": turn_id}
+    )
+    return [_stored(row) for row in rows]
+
+
+async def open_effects(tx: Transaction) -> list[StoredEffect]:
+    """Effects that were started and never settled, oldest first: what a crash left."""
+    rows = await tx.fetch_all(
+        "SELECT * FROM effects WHERE state = 'started' ORDER BY started_at, rowid"
+    )
+    return [_stored(row) for row in rows]
+
+
+def _stored(row: Row) -> StoredEffect:
+    return StoredEffect(
+        key=row["key"],
+        turn_id=row["turn_id"],
+        step=row["step"],
+        tool=row["tool"],
+        state=EffectState(row["state"]),
+        before=load_json(row["before_json"]),
+        expected=load_json(row["expected_json"]),
+        summary=load_json(row["summary_json"]),
+        started_at=from_ts(row["started_at"]),
+        ended_at=None if row["ended_at"] is None else from_ts(row["ended_at"]),
+    )

@@ -1,0 +1,22 @@
+"""Small named values that must survive a restart: a channel's state, the time of the last poll."""
+
+from __future__ import annotations
+
+from core.store.database import Transaction
+
+
+async def get(tx: Transaction, key: str) -> str | None:
+    row = await tx.fetch_one("SELECT value FROM kv WHERE key = :key", {"key": key})
+    return None if row is None else str(row["value"])
+
+
+async def put(tx: Transaction, key: str, value: str) -> None:
+    await tx.execute(
+        """INSERT INTO kv (key, value) VALUES (:key, :value)
+           ON CONFLICT (key) DO UPDATE SET value = excluded.value""",
+        {"key": key, "value": value},
+    )
+
+
+async def delete(tx: Transaction, key: str) -> None:
+    await tx.execute("DELETE FROM kv WHERE key = :key", {"key": key})

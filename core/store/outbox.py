@@ -1,0 +1,196 @@
+"""What must reach a person: written with the decision to say it, sent by one worker.
+
+Owns `outbox`. A row goes pending → sending → sent; a send whose end is not known becomes
+`unknown` and is said again, marked. Knows nothing of what a body means but its `repeated`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from core.clock import from_ts, to_ts
+from core.messages import ChatAddress
+from core.store.database import Row, Transaction
+from core.store.encoding import dump_json, load_object
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxItem:
+    """A message to send. `attempts` counts the claims, this one included."""
+
+    key: str
+    address: ChatAddress
+    body: Mapping[str, Any]
+    state: str
+    attempts: int
+    message_id: str | None
+    created_at: datetime
+    error: str | None
+
+
+async def enqueue(
+    tx: Transaction, key: str, address: ChatAddress, body: Mapping[str, Any], now: datetime
+) -> bool:
+    """Store a message to send; False when the key is there already, which then stays as it is."""
+    added = await tx.execute(
+        """INSERT OR IGNORE INTO outbox
+               (key, place, channel, chat_key, body, created_at, updated_at)
+           VALUES (:key, COALESCE((SELECT MAX(place) FROM outbox), 0) + 1,
+                   :channel, :chat_key, :body, :now, :now)""",
+        {
+            "key": key,
+            "channel": address.channel,
+            "chat_key": address.key,
+            "body": dump_json(body),
+            "now": to_ts(now),
+        },
+    )
+    return added == 1
+
+
+async def claim_next(
+    tx: Transaction, channel: str, *, skip_chats: Collection[str] = (), now: datetime
+) -> OutboxItem | None:
+    """Take the oldest message that may go out now, as `sending`. None: nothing is due.
+
+    Never a message of a chat while an earlier one of it waits or is being sent; `skip_chats` are
+    the keys of chats that may not be written to yet. Of several callers one gets it.
+    """
+    row = await tx.fetch_one(
+        """UPDATE outbox SET state = 'sending', attempts = attempts + 1, updated_at = :now
+           WHERE key = (
+               SELECT mine.key FROM outbox AS mine
+               WHERE mine.channel = :channel AND mine.state IN ('pending', 'sending')
+                 AND mine.state = 'pending'
+                 AND (mine.not_before IS NULL OR mine.not_before <= :now)
+                 AND mine.chat_key NOT IN (SELECT value FROM json_each(:skip))
+                 AND NOT EXISTS (
+                     SELECT 1 FROM outbox AS earlier
+                     WHERE earlier.channel = :channel AND earlier.chat_key = mine.chat_key
+                       AND earlier.place < mine.place
+                       AND earlier.state IN ('pending', 'sending'))
+               ORDER BY mine.place LIMIT 1)
+           RETURNING *""",
+        {"channel": channel, "now": to_ts(now), "skip": dump_json(list(skip_chats))},
+    )
+    return None if row is None else _item(row)
+
+
+async def next_due(tx: Transaction, channel: str) -> datetime | None:
+    """When the first pending message may go out (perhaps long ago); None when none is pending."""
+    row = await tx.fetch_one(
+        """SELECT MIN(COALESCE(not_before, created_at)) AS due FROM outbox
+           WHERE channel = :channel AND state IN ('pending', 'sending') AND state = 'pending'""",
+        {"channel": channel},
+    )
+    return None if row is None or row["due"] is None else from_ts(row["due"])
+
+
+async def mark_sent(tx: Transaction, key: str, message_id: str, now: datetime) -> None:
+    """`message_id` is the channel's name for the (last) message."""
+    await _settle(tx, key, "sent", now, message_id=message_id)
+
+
+async def release(
+    tx: Transaction, key: str, not_before: datetime | None, error: str | None, now: datetime
+) -> None:
+    """Give a claimed message back: it certainly did not go out, and may be tried again then."""
+    await _settle(tx, key, "pending", now, not_before=not_before, error=error)
+
+
+async def mark_unknown(tx: Transaction, key: str, error: str, now: datetime) -> None:
+    """It may have gone out or not; it is not sent again by itself. See also `repeat`."""
+    await _settle(tx, key, "unknown", now, error=error)
+
+
+async def mark_dead(tx: Transaction, key: str, error: str, now: datetime) -> None:
+    """It will never go out: the person blocked the bot, the chat is gone."""
+    await _settle(tx, key, "dead", now, error=error)
+
+
+async def repeat(tx: Transaction, key: str, now: datetime) -> bool:
+    """Say an unclear message again: a copy marked as repeated waits in its place under `KEY:r`,
+    and the claimed one becomes `unknown`. False when it was not being sent."""
+    return await _repeat(tx, "key = :which", key, now) > 0
+
+
+async def recover(tx: Transaction, channel: str, now: datetime) -> int:
+    """Settle what a crash left in `sending`, as `repeat` does; how many.
+
+    Run once at the start, before anything is claimed. The second run finds nothing to do.
+    """
+    return await _repeat(tx, "channel = :which", channel, now)
+
+
+async def find(tx: Transaction, key: str) -> OutboxItem | None:
+    row = await tx.fetch_one("SELECT * FROM outbox WHERE key = :key", {"key": key})
+    return None if row is None else _item(row)
+
+
+async def prune(tx: Transaction, older_than: datetime) -> int:
+    """Delete settled messages last touched before that moment; how many."""
+    return await tx.execute(
+        """DELETE FROM outbox
+           WHERE updated_at < :before AND state IN ('sent', 'unknown', 'dead')""",
+        {"before": to_ts(older_than)},
+    )
+
+
+async def _settle(
+    tx: Transaction,
+    key: str,
+    state: str,
+    now: datetime,
+    *,
+    message_id: str | None = None,
+    not_before: datetime | None = None,
+    error: str | None = None,
+) -> None:
+    await tx.execute(
+        """UPDATE outbox SET state = :state, message_id = COALESCE(:message_id, message_id),
+               not_before = :not_before, error = :error, updated_at = :now
+           WHERE key = :key AND state = 'sending'""",
+        {
+            "key": key,
+            "state": state,
+            "message_id": message_id,
+            "not_before": None if not_before is None else to_ts(not_before),
+            "error": error,
+            "now": to_ts(now),
+        },
+    )
+
+
+async def _repeat(tx: Transaction, which: str, value: str, now: datetime) -> int:
+    # The copy keeps the place: what the chat was to hear afterwards still comes afterwards.
+    await tx.execute(
+        f"""INSERT OR IGNORE INTO outbox
+                (key, place, channel, chat_key, body, attempts, created_at, updated_at)
+            SELECT key || ':r', place, channel, chat_key,
+                   CASE WHEN json_valid(body) THEN json_set(body, '$.repeated', json('true'))
+                        ELSE body END,
+                   attempts, created_at, :now
+            FROM outbox WHERE {which} AND state = 'sending' ORDER BY place""",  # noqa: S608
+        {"which": value, "now": to_ts(now)},
+    )
+    return await tx.execute(
+        f"""UPDATE outbox SET state = 'unknown', updated_at = :now
+            WHERE {which} AND state = 'sending'""",  # noqa: S608
+        {"which": value, "now": to_ts(now)},
+    )
+
+
+def _item(row: Row) -> OutboxItem:
+    return OutboxItem(
+        key=row["key"],
+        address=ChatAddress.from_key(row["chat_key"]),
+        body=load_object(row["body"]),
+        state=row["state"],
+        attempts=row["attempts"],
+        message_id=row["message_id"],
+        created_at=from_ts(row["created_at"]),
+        error=row["error"],
+    )

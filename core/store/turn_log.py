@@ -1,0 +1,132 @@
+"""The logs that outlive the database: one JSON line per turn segment, one per verdict.
+
+`turns/YYYY-MM-DD.jsonl` and `policy/YYYY-MM.jsonl`, mode 0600. A line is one write, so a crash
+can tear at most the last one, which readers skip.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from core.errors import ErrorCode, StoreError
+from core.store import turns
+from core.store.database import Database
+from core.store.encoding import dump_json
+
+
+class TurnLog:
+    """The folder of turn lines; `day` is the local date of the actor."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path_of(self, day: date) -> Path:
+        return self._folder / f"{day.isoformat()}.jsonl"
+
+    def append(self, line: Mapping[str, Any], *, day: date) -> None:
+        """Add a line (written twice when called twice). Raises `StoreError`: disk full, rights."""
+        append_line(self.path_of(day), line)
+
+    def contains(self, turn_id: str, segment: int, day: date) -> bool:
+        """Whether the line of this segment of a turn is in the file of that day."""
+        wanted = turn_id.encode()
+        return any(
+            line.get("turn_id") == turn_id and line.get("segment", 1) == segment
+            for line in read_lines(self.path_of(day), containing=wanted)
+        )
+
+    def files(self) -> list[Path]:
+        """The log files there are, oldest first."""
+        return sorted(self._folder.glob("????-??-??.jsonl"))
+
+
+class PolicyLog:
+    """The folder of verdicts, a file a month (UTC). Lines name arguments, never their values."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def append(self, line: Mapping[str, Any], *, day: date | None = None) -> None:
+        """Add a verdict; without a `day` its `ts` (seconds since the epoch) says the month."""
+        month = day or datetime.fromtimestamp(float(line.get("ts", 0)), UTC).date()
+        append_line(self._folder / f"{month:%Y-%m}.jsonl", line)
+
+
+async def append_missing(database: Database, log: TurnLog) -> int:
+    """Write the lines of ended turns that are not yet known to be in the log; how many.
+
+    Run after each closing and at the start. A line that is there already, because the crash came
+    between file and database, is only marked.
+    """
+    async with database.read() as tx:
+        waiting = await turns.unlogged(tx)
+    written = 0
+    for turn in waiting:
+        day = turn.log_day or turn.started_at.date()
+        if not log.contains(turn.id, turn.segment, day):
+            log.append(turn.log_line, day=day)
+            written += 1
+    if waiting:
+        async with database.write() as tx:
+            for turn in waiting:
+                await turns.mark_logged(tx, turn.id)
+    return written
+
+
+def append_line(path: Path, line: Mapping[str, Any]) -> None:
+    """Add one JSON line to a file of mode 0600, in one write. Raises `StoreError`."""
+    data = dump_json(line).encode() + b"\n"
+    try:
+        fd = _open(path)
+        try:
+            size = os.fstat(fd).st_size
+            if size and os.pread(fd, 1, size - 1) != b"\n":
+                data = b"\n" + data  # a torn line stays alone
+            written = os.write(fd, data)
+            if written != len(data):
+                if os.fstat(fd).st_size == size + written:
+                    os.ftruncate(fd, size)
+                raise OSError(28, "No space left on device")
+        finally:
+            os.close(fd)
+    except OSError as exc:
+        error = StoreError(f"{path.name} cannot be written ({exc.strerror})")
+        error.code = ErrorCode.DISK_FULL if exc.errno == 28 else error.code
+        raise error from exc
+
+
+def read_lines(path: Path, *, containing: bytes = b"") -> Iterator[dict[str, Any]]:
+    """The lines of a log file in order; a torn or foreign line is skipped, no file is no line.
+
+    `containing` passes over lines without these bytes, unparsed.
+    """
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    except OSError as exc:
+        raise StoreError(f"{path.name} cannot be read ({exc.strerror})") from exc
+    with file:
+        for raw in file:
+            if not raw.endswith(b"\n") or containing not in raw:
+                continue
+            try:
+                value = json.loads(raw)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(value, dict):
+                yield value
+
+
+def _open(path: Path) -> int:
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        return os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.open(path, flags, 0o600)

@@ -1,0 +1,214 @@
+"""Every turn there was, open and closed: what was asked, how it ended, its line for the log.
+
+Owns `turns`. The state of a running turn is an opaque JSON object here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any, NamedTuple
+
+from core.clock import from_ts, to_ts
+from core.messages import FinalKind
+from core.store.database import Row, Transaction
+from core.store.encoding import dump_json, load_object
+
+MIN_PREFIX = 4
+
+
+class Exchange(NamedTuple):
+    """What was asked and answered in an earlier turn."""
+
+    request: str
+    answer: str
+    ended_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """A turn in the store. `state_data` is what a running turn needs to go on, `answer` the reply
+    as plain text, `reply` the whole of it in its JSON form, `log_line` the line for the turn log
+    of the day `log_day`, empty once it is logged."""
+
+    id: str
+    inbound_id: str
+    actor_id: str
+    conversation: str
+    lang: str
+    request: str
+    answer: str | None
+    reply: Mapping[str, Any]
+    state: str
+    state_data: Mapping[str, Any]
+    final_kind: FinalKind | None
+    started_at: datetime
+    ended_at: datetime | None
+    segment: int
+    logged: bool
+    log_line: Mapping[str, Any]
+    log_day: date | None
+
+
+async def open_turn(
+    tx: Transaction,
+    *,
+    turn_id: str,
+    inbound_id: str,
+    actor_id: str,
+    conversation: str,
+    lang: str,
+    request: str,
+    now: datetime,
+    state: Mapping[str, Any] | None = None,
+) -> StoredTurn | None:
+    """Begin the turn of an inbound. None: it is begun; else the turn that this inbound already
+    had, untouched, so an inbound delivered twice runs once."""
+    added = await tx.execute(
+        """INSERT OR IGNORE INTO turns
+               (id, inbound_id, actor_id, conversation, lang, request, state_json, started_at)
+           VALUES (:id, :inbound_id, :actor_id, :conversation, :lang, :request, :state, :now)""",
+        {
+            "id": turn_id,
+            "inbound_id": inbound_id,
+            "actor_id": actor_id,
+            "conversation": conversation,
+            "lang": lang,
+            "request": request,
+            "state": None if state is None else dump_json(state),
+            "now": to_ts(now),
+        },
+    )
+    return None if added else await find_by_inbound(tx, inbound_id)
+
+
+async def save_state(tx: Transaction, turn_id: str, state: Mapping[str, Any]) -> None:
+    """Keep the state of a running turn; a closed one is left alone."""
+    await tx.execute(
+        "UPDATE turns SET state_json = :state WHERE id = :id AND state != 'closed'",
+        {"id": turn_id, "state": dump_json(state)},
+    )
+
+
+async def close_turn(
+    tx: Transaction,
+    turn_id: str,
+    final_kind: FinalKind,
+    log_line: Mapping[str, Any],
+    now: datetime,
+    *,
+    answer: str = "",
+    reply: Mapping[str, Any] | None = None,
+    log_day: date | None = None,
+) -> bool:
+    """End a turn. False when it had ended before: the first end stays.
+
+    `log_day` is the actor's local date, whose log file gets the line; the UTC date if None.
+    """
+    changed = await tx.execute(
+        """UPDATE turns SET state = 'closed', final_kind = :final_kind, answer = :answer,
+               reply_json = :reply, log_json = :log, log_day = :day, logged = 0,
+               ended_at = :now, state_json = NULL
+           WHERE id = :id AND state != 'closed'""",
+        {
+            "id": turn_id,
+            "final_kind": final_kind.value,
+            "answer": answer,
+            "reply": None if reply is None else dump_json(reply),
+            "log": dump_json(log_line),
+            "day": (log_day or now.astimezone(UTC).date()).isoformat(),
+            "now": to_ts(now),
+        },
+    )
+    return changed == 1
+
+
+async def find_by_inbound(tx: Transaction, inbound_id: str) -> StoredTurn | None:
+    row = await tx.fetch_one(
+        "SELECT * FROM turns WHERE inbound_id = :inbound_id", {"inbound_id": inbound_id}
+    )
+    return None if row is None else _stored(row)
+
+
+async def running(tx: Transaction) -> list[StoredTurn]:
+    """Turns that are open, oldest first; at the start of the engine those a crash cut short."""
+    rows = await tx.fetch_all("SELECT * FROM turns WHERE state = 'running' ORDER BY started_at")
+    return [_stored(row) for row in rows]
+
+
+async def unlogged(tx: Transaction) -> list[StoredTurn]:
+    """Turns whose line is not yet known to be in the log, oldest first."""
+    rows = await tx.fetch_all(
+        """SELECT * FROM turns WHERE logged = 0 AND log_json IS NOT NULL
+           ORDER BY ended_at, rowid"""
+    )
+    return [_stored(row) for row in rows]
+
+
+async def mark_logged(tx: Transaction, turn_id: str) -> None:
+    """The line is in the log file: the copy kept for it is dropped."""
+    await tx.execute(
+        "UPDATE turns SET logged = 1, log_json = NULL WHERE id = :id AND logged = 0",
+        {"id": turn_id},
+    )
+
+
+async def recent(tx: Transaction, conversation: str, actor_id: str, limit: int) -> list[Exchange]:
+    """The last exchanges of an actor in a conversation, oldest of them first."""
+    rows = await tx.fetch_all(
+        """SELECT request, answer, ended_at FROM turns
+           WHERE conversation = :conversation AND actor_id = :actor_id AND state = 'closed'
+             AND answer != ''
+           ORDER BY ended_at DESC, rowid DESC LIMIT :limit""",
+        {"conversation": conversation, "actor_id": actor_id, "limit": limit},
+    )
+    return [Exchange(r["request"], r["answer"], from_ts(r["ended_at"])) for r in reversed(rows)]
+
+
+async def list_turns(
+    tx: Transaction, limit: int = 20, actor_id: str | None = None
+) -> list[StoredTurn]:
+    """The newest turns, newest first; of one actor, or of all."""
+    rows = await tx.fetch_all(
+        """SELECT * FROM turns WHERE :actor_id IS NULL OR actor_id = :actor_id
+           ORDER BY started_at DESC, rowid DESC LIMIT :limit""",
+        {"actor_id": actor_id, "limit": limit},
+    )
+    return [_stored(row) for row in rows]
+
+
+async def get(tx: Transaction, id_or_prefix: str) -> StoredTurn | None:
+    """The turn with this id, or with the only id that begins so (4 characters at least)."""
+    if len(id_or_prefix) < MIN_PREFIX:
+        return None
+    rows = await tx.fetch_all(
+        """SELECT * FROM turns WHERE id >= :prefix AND id < :prefix || '~'
+           ORDER BY id LIMIT 2""",
+        {"prefix": id_or_prefix},
+    )
+    exact = [row for row in rows if row["id"] == id_or_prefix]
+    found = exact or rows
+    return _stored(found[0]) if len(found) == 1 else None
+
+
+def _stored(row: Row) -> StoredTurn:
+    return StoredTurn(
+        id=row["id"],
+        inbound_id=row["inbound_id"],
+        actor_id=row["actor_id"],
+        conversation=row["conversation"],
+        lang=row["lang"],
+        request=row["request"],
+        answer=row["answer"],
+        reply=load_object(row["reply_json"]),
+        state=row["state"],
+        state_data=load_object(row["state_json"]),
+        final_kind=FinalKind(row["final_kind"]) if row["final_kind"] else None,
+        started_at=from_ts(row["started_at"]),
+        ended_at=None if row["ended_at"] is None else from_ts(row["ended_at"]),
+        segment=row["segment"],
+        logged=bool(row["logged"]),
+        log_line=load_object(row["log_json"]),
+        log_day=date.fromisoformat(row["log_day"]) if row["log_day"] else None,
+    )
