@@ -27,7 +27,8 @@ _WORDS: dict[str, dict[str, str]] = {
         "install": r"installat[oaie]",
     },
     "en": {
-        "write": r"written|wrote|saved|added|updated|modified|edited|recorded|overwrote|overwritten",
+        "write": r"written|wrote|saved|added|updated|modified|edited|recorded"
+        r"|overwrote|overwritten",
         "create": r"created|generated|booked|made",
         "move": r"moved|renamed|archived|transferred|copied",
         "delete": r"deleted|removed|erased|trashed|emptied|cleared",
