@@ -55,6 +55,7 @@ __all__ = [
     "Manifest",
     "SdkManifest",
     "check_manifest",
+    "check_python",
     "parse_manifest",
     "parse_sdk_manifest",
     "version_key",
@@ -163,11 +164,21 @@ def check_manifest(manifest: Manifest, files: Mapping[str, bytes]) -> None:
         raise invalid(f"effect is {manifest.effect.value} but the verb promises to change nothing")
     if not manifest.tests:
         raise invalid("there is no birth test")
+    trees = check_python(files)
+    if "main.py" in trees:
+        _check_entry_points(manifest, trees["main.py"])
+
+
+def check_python(files: Mapping[str, bytes]) -> dict[str, ast.Module]:
+    """Parse every Python file. Raises `ManifestInvalid` for the first that does not parse."""
+    trees = {}
     for path, data in files.items():
         if path.endswith(".py"):
-            tree = _python(path, data)
-            if path == "main.py":
-                _check_entry_points(manifest, tree)
+            try:
+                trees[path] = ast.parse(data, filename=path)
+            except (SyntaxError, ValueError, RecursionError) as exc:
+                raise invalid(f"{path} is not valid Python: {exc}") from exc
+    return trees
 
 
 def _check_entry_points(manifest: Manifest, tree: ast.Module) -> None:
@@ -175,13 +186,6 @@ def _check_entry_points(manifest: Manifest, tree: ast.Module) -> None:
     for function in ("run", "preview") if manifest.is_mutating else ("run",):
         if function not in defined:
             raise invalid(f"main.py does not define {function}(call)")
-
-
-def _python(path: str, data: bytes) -> ast.Module:
-    try:
-        return ast.parse(data, filename=path)
-    except (SyntaxError, ValueError, RecursionError) as exc:
-        raise invalid(f"{path} is not valid Python: {exc}") from exc
 
 
 def _toml(data: bytes) -> dict[str, Any]:

@@ -142,7 +142,7 @@ def read_args(args: Mapping[str, Any]) -> Mapping[str, Any]:
             raise invalid(f"[args.properties.{name}] x-metnos-type must be one of the known types")
         if "x-metnos-sink" in spec and spec["x-metnos-sink"] not in SINKS:
             raise invalid(f"[args.properties.{name}] x-metnos-sink is not known")
-        if "type" not in spec and "anyOf" not in spec:
+        if not spec.keys() & {"type", "enum", "anyOf"}:
             raise invalid(f"[args.properties.{name}] has no type")
         texts = TomlTable(spec, f"[args.properties.{name}]").table("description")
         read_languages(texts, most=200)

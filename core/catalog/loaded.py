@@ -1,0 +1,55 @@
+"""The catalogue as a value: verified executors with the bytes that run. Pure.
+
+Made by `core.catalog.loader` alone, which is also where other rooms import these from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from core.catalog.manifest import Manifest
+from core.catalog.reasons import Rejection
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedExecutor:
+    """A verified executor. `files` are the bytes that run, without manifest and signature."""
+
+    manifest: Manifest
+    files: Mapping[str, bytes]
+
+    @property
+    def name(self) -> str:
+        return self.manifest.name
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSdk:
+    """The verified `_sdk`. `digest` is that of its manifest, which names every file's digest."""
+
+    files: Mapping[str, bytes]
+    digest: str
+    version: str
+
+
+NO_SDK = LoadedSdk({}, "", "0.0.0")
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Executors by name (in order), the refused ones, and a signature of the whole.
+
+    `executors` holds what may run, deprecated ones too (their undo still works); `offered` is what
+    may be planned with. Equal signatures: the same executors with the same bytes.
+    """
+
+    executors: Mapping[str, LoadedExecutor]
+    rejected: tuple[Rejection, ...]
+    sdk: LoadedSdk
+    signature: str
+
+    @cached_property
+    def offered(self) -> Mapping[str, LoadedExecutor]:
+        return {n: e for n, e in self.executors.items() if e.manifest.lifecycle == "active"}

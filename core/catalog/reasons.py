@@ -1,0 +1,61 @@
+"""Why an executor is refused: the closed list, and the refusal that carries one of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.errors import CatalogError, SignatureRefused
+
+
+class Reason(StrEnum):
+    """Each has the text `reject.<reason>` in every language."""
+
+    MISSING_SIGNATURE = "missing_signature"
+    BAD_SIGNATURE = "bad_signature"
+    UNKNOWN_KEY = "unknown_key"
+    REVOKED_KEY = "revoked_key"
+    DIGEST_MISMATCH = "digest_mismatch"
+    UNDECLARED_FILE = "undeclared_file"
+    MISSING_FILE = "missing_file"
+    SYMLINK = "symlink"
+    HARDLINK = "hardlink"
+    BYTECODE = "bytecode"
+    PATH_ESCAPE = "path_escape"
+    NAME_MISMATCH = "name_mismatch"
+    BAD_NAME = "bad_name"
+    CONFUSABLE = "confusable"
+    DOWNGRADE = "downgrade"
+    BAD_TOML = "bad_toml"
+    BAD_MANIFEST = "bad_manifest"
+    WRITABLE_BY_OTHERS = "writable_by_others"
+    TOO_LARGE = "too_large"
+    UNREADABLE = "unreadable"
+    SDK_MISSING = "sdk_missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """One executor that does not run. `reason_code` is a `Reason`; `detail` is English, with the
+    file or the number that decided."""
+
+    name: str
+    reason_code: str
+    detail: str = ""
+
+    @property
+    def message_key(self) -> str:
+        return f"reject.{self.reason_code}"
+
+    @classmethod
+    def of(cls, name: str, exc: CatalogError) -> Rejection:
+        return cls(name, reason_of(exc), exc.detail)
+
+
+def refused(reason: Reason, detail: str = "") -> SignatureRefused:
+    """The exception for a reason; `Rejection.of` reads it back."""
+    return SignatureRefused(detail, reason=reason.value)
+
+
+def reason_of(exc: CatalogError) -> str:
+    return str(exc.params.get("reason", Reason.BAD_MANIFEST.value))

@@ -1,0 +1,164 @@
+"""Executors for tests: a home with the shipped ones, and small ones made from two texts.
+
+Everything goes through the real setup: a generated owner key, real signatures, real staging.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from core.catalog.files import install_folder
+from core.catalog.keys import load_or_create_owner_key
+from core.catalog.loader import WORKSHOP, CatalogLoader, LoadedExecutor
+from core.catalog.release import refresh_digests, with_files
+from core.catalog.signing import sign_manifest
+from core.catalog.staging import StageReport, stage
+from core.config import Settings
+
+REPO = Path(__file__).parents[2]
+
+MANIFEST = """\
+format = "metnos.executor/1"
+name = "{name}"
+version = "{version}"
+author = "Test"
+sdk = "1"
+effect = "{effect}"
+timeout_s = {timeout_s}
+render = "list"
+{top}
+
+[description]
+it = "Una prova."
+en = "A trial."
+
+[phrase]
+it = "Provo"
+en = "Trying"
+
+[affinity]
+it = ["prova"]
+en = ["trial"]
+
+[answer.it]
+one = "Fatto."
+
+[answer.en]
+one = "Done."
+
+[args]
+type = "object"
+additionalProperties = false
+
+{args}
+
+[output]
+
+[[capabilities]]
+name = "compute:pure"
+
+[[tests]]
+name = "runs"
+expect = {{ ok = true }}
+
+[files]
+"""
+PURE_CODE = "def run(call):\n    return {'ok': True, 'content': 1}\n"
+MUTATING_CODE = PURE_CODE + "\n\ndef preview(call):\n    return {'targets': [], 'count': 0}\n"
+
+
+def manifest_toml(
+    name: str = "get_now",
+    *,
+    version: str = "1.0.0",
+    effect: str = "pure",
+    timeout_s: float = 10,
+    top: str = "",
+    args: str = "",
+) -> str:
+    """A small right manifest. `top` is TOML for more top fields, `args` for `[args.properties.X]`
+    tables."""
+    return MANIFEST.format(
+        name=name, version=version, effect=effect, timeout_s=timeout_s, top=top, args=args
+    )
+
+
+def home_settings(tmp_path: Path, **values: Any) -> Settings:
+    """Settings of a home below `tmp_path`, whatever the environment says."""
+    values.setdefault("metnos_home", tmp_path / "home")
+    values.setdefault("metnos_tz", "Europe/Rome")
+    return Settings(_env_file=None, **values)  # type: ignore[call-arg]
+
+
+def signed_home(tmp_path: Path, **values: Any) -> Settings:
+    """A home with every executor of the tree, staged and signed as `metnos setup` does it.
+
+    Works from a copy of the tree whose digests are fresh, so that work in progress can be tried;
+    `tests/catalog/test_release.py` is what tells when the committed digests are stale.
+    """
+    settings = home_settings(tmp_path, **values)
+    report = stage_tree(settings, tmp_path / "release")
+    assert not report.refused, report.refused
+    return settings
+
+
+def stage_tree(settings: Settings, scratch: Path) -> StageReport:
+    """Stage the executors of the working tree through a copy in `scratch`."""
+    copy_tree(REPO / "executors", scratch / "executors")
+    refresh_digests(scratch)
+    return stage(settings, root=scratch)
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    for path in sorted(source.rglob("*")):
+        hidden = "__pycache__" in path.parts or path.name.startswith(".")
+        if path.is_file() and not hidden and path.suffix != ".pyc":
+            place = target / path.relative_to(source)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(path.read_bytes())
+
+
+def signed_executor(
+    settings: Settings, manifest: str, code: str | dict[str, str]
+) -> LoadedExecutor:
+    """Put an executor of these two texts into the home, signed, and return it as loaded.
+
+    `code` is `main.py`, or path → text. `[files]` of the manifest is filled in. A home without
+    `_sdk` gets the tree's. Fails when the loader refuses it.
+    """
+    if not (settings.metnos_home / "executors" / "_sdk").exists():
+        install_unit(settings, "_sdk", tree_unit("_sdk"))
+    texts = {"main.py": code} if isinstance(code, str) else code
+    files = {path: text.encode() for path, text in texts.items()}
+    name = str(tomllib.loads(manifest)["name"])
+    install_unit(settings, name, {**files, "manifest.toml": manifest.encode()})
+    catalog = CatalogLoader.of(settings).current()
+    assert name in catalog.executors, catalog.rejected
+    return catalog.executors[name]
+
+
+def install_unit(settings: Settings, name: str, files: dict[str, bytes]) -> None:
+    """Put a folder with these files into the home, with fresh `[files]` and signature."""
+    owner = load_or_create_owner_key(settings.metnos_home / "private")
+    executors = settings.metnos_home / "executors"
+    executors.mkdir(mode=0o700, parents=True, exist_ok=True)
+    code = {p: d for p, d in files.items() if p not in {"manifest.toml", "manifest.sig"}}
+    manifest = with_files(files["manifest.toml"], code)
+    signature = sign_manifest(owner.secret, manifest)
+    install_folder(
+        executors / name,
+        {**code, "manifest.toml": manifest, "manifest.sig": signature},
+        workshop=executors / WORKSHOP,
+    )
+
+
+def tree_unit(name: str) -> dict[str, bytes]:
+    """The files of one unit of the working tree."""
+    folder = REPO / "executors" / name
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc"
+    }
