@@ -80,6 +80,7 @@ class ErrorCode(StrEnum):
     NETWORK = "network"
     HTTP_STATUS = "http_status"
     HOST_DENIED = "host_denied"
+    HOST_NOT_FOUND = "host_not_found"
     TLS_FAILED = "tls_failed"
     UNSUPPORTED = "unsupported"
     # model
