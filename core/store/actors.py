@@ -10,7 +10,7 @@ from datetime import datetime
 
 from core.clock import Clock, to_ts
 from core.messages import Actor, Autonomy, Role
-from core.store.database import Row, Transaction
+from core.store.database import Row, Transaction, row_reader
 from core.store.encoding import clean_text
 
 LOCAL_CHANNEL = "terminal"
@@ -147,6 +147,7 @@ def _name(text: str) -> str:
     return " ".join(printable.split())[:MAX_NAME].strip()
 
 
+@row_reader
 def _actor(row: Row) -> Actor:
     return Actor(
         id=row["id"],

@@ -10,9 +10,10 @@ import asyncio
 import os
 import sqlite3
 import stat
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -211,6 +212,20 @@ async def _connect(path: Path) -> _Connection:
         _refuse(exc, opening=True)
 
 
+def row_reader(make: Callable[[Row], T]) -> Callable[[Row], T]:
+    """Decorate what turns a row into a dataclass: a value it cannot read is damage
+    (`StoreCorrupt`), not a crash of the caller."""
+
+    @wraps(make)
+    def read(row: Row) -> T:
+        try:
+            return make(row)
+        except (ValueError, TypeError, IndexError, OverflowError) as exc:
+            raise StoreCorrupt(f"a row cannot be read ({type(exc).__name__})") from exc
+
+    return read
+
+
 # -- what runs in the connection's thread ------------------------------------------------------
 
 
@@ -218,15 +233,29 @@ def _prepare(durable: bool, conn: sqlite3.Connection) -> None:
     conn.row_factory = sqlite3.Row
     conn.execute("PRAGMA trusted_schema = OFF")
     conn.execute("PRAGMA cell_size_check = ON")
-    mode = conn.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-    if mode != "wal":
-        raise sqlite3.OperationalError(f"journal mode is {mode}")
+    _enter_wal(conn)
     conn.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
     conn.execute("PRAGMA foreign_keys = ON")
     conn.execute(f"PRAGMA journal_size_limit = {WAL_LIMIT_BYTES}")
     found = conn.execute("PRAGMA quick_check(1)").fetchone()[0]
     if found != "ok":
         raise sqlite3.DatabaseError("quick_check found damage")
+
+
+def _enter_wal(conn: sqlite3.Connection) -> None:
+    """Switch to WAL once; SQLite does not wait its busy timeout for this, so we do."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            mode = conn.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        except sqlite3.OperationalError as exc:
+            if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+            continue
+        if mode != "wal":
+            raise sqlite3.OperationalError(f"journal mode is {mode}")
+        return
 
 
 def _prepare_reader(conn: sqlite3.Connection) -> None:
@@ -284,7 +313,7 @@ def _back_up(target: Path, conn: sqlite3.Connection) -> None:
 async def _outcome(future: Awaitable[T], *, opening: bool = False) -> T:
     try:
         return await future
-    except (sqlite3.Error, OverflowError, OSError) as exc:
+    except (sqlite3.Error, OverflowError, OSError, UnicodeDecodeError) as exc:
         _refuse(exc, opening=opening)
 
 
@@ -336,6 +365,8 @@ _NOT_DAMAGE = frozenset(
 
 
 def _is_damage(exc: Exception, primary: int | None, *, opening: bool) -> bool:
+    if isinstance(exc, UnicodeDecodeError):  # SQLite quotes damaged names in its complaints
+        return True
     if not isinstance(exc, sqlite3.Error):
         return False
     if primary in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}:

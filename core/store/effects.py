@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from core.clock import from_ts, to_ts
-from core.store.database import Row, Transaction
+from core.store.database import Row, Transaction, row_reader
 from core.store.encoding import dump_json, load_json
 
 
@@ -117,6 +117,7 @@ async def open_effects(tx: Transaction) -> list[StoredEffect]:
     return [_stored(row) for row in rows]
 
 
+@row_reader
 def _stored(row: Row) -> StoredEffect:
     return StoredEffect(
         key=row["key"],

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from core.clock import from_ts, to_ts
-from core.store.database import Row, Transaction
+from core.store.database import Row, Transaction, row_reader
 from core.store.encoding import dump_json, load_object
 
 
@@ -153,6 +153,7 @@ async def prune(tx: Transaction, older_than: datetime) -> int:
     )
 
 
+@row_reader
 def _stored(row: Row) -> StoredInbox:
     return StoredInbox(
         id=row["id"],

@@ -13,7 +13,7 @@ from typing import Any
 
 from core.clock import from_ts, to_ts
 from core.messages import ChatAddress
-from core.store.database import Row, Transaction
+from core.store.database import Row, Transaction, row_reader
 from core.store.encoding import dump_json, load_object
 
 
@@ -183,6 +183,7 @@ async def _repeat(tx: Transaction, which: str, value: str, now: datetime) -> int
     )
 
 
+@row_reader
 def _item(row: Row) -> OutboxItem:
     return OutboxItem(
         key=row["key"],

@@ -16,7 +16,7 @@ from enum import StrEnum
 from core.clock import Clock, to_ts
 from core.messages import Actor, Role
 from core.store import actors
-from core.store.database import Transaction
+from core.store.database import Row, Transaction, row_reader
 
 CODE_TTL = timedelta(minutes=10)
 LOCKOUT = timedelta(hours=1)
@@ -167,7 +167,12 @@ async def _find_code(tx: Transaction, code: str, now: datetime) -> tuple[str, Ro
         {"now": to_ts(now), "soon": to_ts(now + CODE_TTL)},
     )
     matches = [row for row in rows if hmac.compare_digest(row["code_hash"], tried)]
-    return (matches[0]["code_hash"], Role(matches[0]["role"])) if matches else None
+    return _code(matches[0]) if matches else None
+
+
+@row_reader
+def _code(row: Row) -> tuple[str, Role]:
+    return row["code_hash"], Role(row["role"])
 
 
 async def _is_locked(tx: Transaction, channel: str, sender_id: str, now: datetime) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from core.clock import from_ts, to_ts
 from core.messages import FinalKind
-from core.store.database import Row, Transaction
+from core.store.database import Row, Transaction, row_reader
 from core.store.encoding import dump_json, load_object
 
 MIN_PREFIX = 4
@@ -163,7 +163,7 @@ async def recent(tx: Transaction, conversation: str, actor_id: str, limit: int) 
            ORDER BY ended_at DESC, rowid DESC LIMIT :limit""",
         {"conversation": conversation, "actor_id": actor_id, "limit": limit},
     )
-    return [Exchange(r["request"], r["answer"], from_ts(r["ended_at"])) for r in reversed(rows)]
+    return [_exchange(row) for row in reversed(rows)]
 
 
 async def list_turns(
@@ -192,6 +192,12 @@ async def get(tx: Transaction, id_or_prefix: str) -> StoredTurn | None:
     return _stored(found[0]) if len(found) == 1 else None
 
 
+@row_reader
+def _exchange(row: Row) -> Exchange:
+    return Exchange(row["request"], row["answer"], from_ts(row["ended_at"]))
+
+
+@row_reader
 def _stored(row: Row) -> StoredTurn:
     return StoredTurn(
         id=row["id"],
