@@ -1,0 +1,153 @@
+"""Telegram as a channel of Metnos: its parts put together, started, and stopped in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from telegram.error import InvalidToken, TelegramError
+
+from bot.telegram.client import bot_id_of, build_bot
+from bot.telegram.commands import Commands
+from bot.telegram.faults import backoff_s
+from bot.telegram.handlers import Handlers, Turns
+from bot.telegram.outbox_sender import OutboxSender
+from bot.telegram.pacing import Gate
+from bot.telegram.pairing import Pairing
+from bot.telegram.poll import Poller
+from bot.telegram.presenter import Presenter
+from bot.telegram.workers import Workers
+from core.clock import Clock
+from core.config import Settings
+from core.errors import SettingsInvalid, StoreError
+from core.i18n import Texts
+from core.store.stores import Stores
+
+log = logging.getLogger(__name__)
+
+
+class TelegramChannel:
+    """One bot, from the first poll to the last answer.
+
+    Raises `SettingsInvalid` at once when no token is set or it cannot be one.
+    """
+
+    def __init__(
+        self, *, settings: Settings, stores: Stores, turns: Turns, texts: Texts, clock: Clock
+    ) -> None:
+        lang = settings.metnos_lang
+        folders = tuple(root.name for root in settings.metnos_files_roots or () if root.name)
+        token = settings.telegram_bot_token
+        secret = "" if token is None else token.get_secret_value().strip()
+        bot_id = bot_id_of(secret)
+        if bot_id is None:
+            raise SettingsInvalid(texts.say("telegram.token_malformed", lang))
+        self._bot = build_bot(secret, settings.telegram_base_url, settings.telegram_base_file_url)
+        gate = Gate(clock.monotonic)
+        store = stores.main
+        self._sender = OutboxSender(
+            bot=self._bot, store=store, gate=gate, texts=texts, clock=clock
+        )
+        self._presenter = Presenter(
+            bot=self._bot,
+            gate=gate,
+            store=store,
+            texts=texts,
+            clock=clock,
+            lang=lang,
+            wake_outbox=self._sender.wake,
+        )
+        self._sender.attach(self._presenter)
+        self._commands = Commands(
+            store=store, texts=texts, clock=clock, default_lang=lang, folders=folders
+        )
+        handlers = Handlers(
+            bot=self._bot,
+            store=store,
+            turns=turns,
+            presenter=self._presenter,
+            sender=self._sender,
+            commands=self._commands,
+            pairing=Pairing(texts=texts, clock=clock, welcome=self._commands.welcome),
+            texts=texts,
+            clock=clock,
+            lang=lang,
+        )
+        self._workers = Workers(
+            store=store, bot_id=bot_id, handlers=handlers, last_poll_at=self.last_poll_at
+        )
+        self._poller = Poller(
+            bot=self._bot,
+            bot_id=bot_id,
+            store=store,
+            texts=texts,
+            lang=lang,
+            clock=clock,
+            on_stored=self._workers.wake,
+        )
+        self._polling: asyncio.Task[None] | None = None
+
+    @property
+    def username(self) -> str:
+        """The bot's name without @, empty until Telegram has told it."""
+        return self._poller.username
+
+    def last_poll_at(self) -> float | None:
+        """Monotonic seconds of the last completed poll; None before the first."""
+        return self._poller.last_poll_at
+
+    def wake_outbox(self) -> None:
+        """Send what stands in the outbox now, whoever wrote it."""
+        self._sender.wake()
+
+    async def run(self) -> None:
+        """Poll, work and send until cancelled or stopped.
+
+        Raises `SettingsInvalid` when Telegram refuses the token. A network that is down is waited
+        out, also at the start. Runs once.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._polling = group.create_task(self._poller.run(), name="telegram poll")
+                group.create_task(self._workers.run(), name="telegram workers")
+                group.create_task(self._sender.run(), name="telegram outbox")
+                group.create_task(self._introduce(), name="telegram introduction")
+        except* SettingsInvalid as refused:
+            raise _first(refused) from None
+        finally:
+            await self._bot.close_connections()
+
+    async def stop(self, grace_s: float) -> None:
+        """Stop polling, let running turns end for at most `grace_s` seconds, send what is ready.
+
+        `run` is to be cancelled afterwards. What is left open is worked at the next start.
+        """
+        if self._polling is not None:
+            self._polling.cancel()
+        await self._workers.stop(grace_s)
+        await self._sender.stop(min(5.0, grace_s))
+
+    async def _introduce(self) -> None:
+        """What may wait until after the first poll: the bot's name, old progress, the menu."""
+        attempts = 0
+        while True:
+            try:
+                me = await self._bot.get_me()
+                break
+            except InvalidToken:
+                return  # the poll loop says so
+            except TelegramError:
+                attempts += 1
+                await asyncio.sleep(backoff_s(attempts))
+        self._poller.username = me.username or ""
+        log.info("telegram bot", extra={"bot": self._poller.username})
+        try:
+            await self._presenter.clear_leftovers()
+        except StoreError as exc:
+            log.warning("old progress not cleared", extra={"error": exc.detail})
+        await self._commands.announce(self._bot)
+
+
+def _first(group: BaseExceptionGroup[SettingsInvalid]) -> SettingsInvalid:
+    found = group.exceptions[0]
+    return found if isinstance(found, SettingsInvalid) else _first(found)

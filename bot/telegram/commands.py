@@ -1,0 +1,153 @@
+"""The commands of a private chat that need no turn, and the lines of `/status`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from telegram import Bot, BotCommand
+from telegram.error import TelegramError
+
+from bot.telegram.inbound import Command
+from core.clock import Clock
+from core.config import LANGS
+from core.i18n import Texts
+from core.messages import Actor, Role
+from core.store import actors
+from core.store.database import Database
+
+log = logging.getLogger(__name__)
+
+# In the order in which Telegram's menu shows them.
+_MENU = ("help", "stop", "status", "lang")
+
+
+class Commands:
+    """Answers the commands that need no turn."""
+
+    def __init__(
+        self,
+        *,
+        store: Database,
+        texts: Texts,
+        clock: Clock,
+        default_lang: str,
+        folders: Sequence[str] = (),
+    ) -> None:
+        self._store = store
+        self._texts = texts
+        self._clock = clock
+        self._default_lang = default_lang
+        self._folders = folders
+        self._started_at = clock.monotonic()
+
+    async def run(self, command: Command, actor: Actor) -> tuple[str, str]:
+        """Carry out a command of a known person; the answer and its language."""
+        lang = actor.lang or command.origin.lang or self._default_lang
+        match command.name:
+            case "start":
+                return self.welcome(actor.role, lang), lang
+            case "help":
+                return self._texts.say("telegram.help", lang), lang
+            case "lang":
+                return await self._lang(command.argument, actor, lang)
+            case "pair":
+                return self._texts.say("telegram.pairing.how", lang), lang
+            case _:
+                name = f"/{command.name}"
+                return self._texts.say("telegram.command_unknown", lang, name=name), lang
+
+    def welcome(self, role: Role, lang: str) -> str:
+        """The first words to a person of the house."""
+        if role is Role.GUEST:
+            return self._texts.say("telegram.welcome.guest", lang)
+        lines = [self._texts.say("telegram.welcome.host", lang)]
+        if self._folders:
+            folders = self._texts.list(self._folders, lang)
+            lines.append(
+                self._texts.say(
+                    "telegram.welcome.folders", lang, folders=folders, count=len(self._folders)
+                )
+            )
+        lines.append(self._texts.say("telegram.welcome.try", lang))
+        return "\n\n".join(lines)
+
+    def status(
+        self,
+        lang: str,
+        *,
+        waiting: int,
+        request: str | None,
+        seconds: float,
+        last_poll_at: float | None,
+    ) -> str:
+        """The lines of `/status`: time up, queue, what is being worked on, last word of Telegram.
+
+        `last_poll_at` is on the monotonic clock; None when there was no poll yet.
+        """
+        say, now = self._texts.say, self._clock.monotonic()
+        up = self._span(now - self._started_at, lang)
+        head = [
+            say("telegram.status.up", lang, span=up),
+            say("telegram.status.waiting", lang, count=waiting),
+        ]
+        if request is None:
+            head.append(say("telegram.status.idle", lang))
+        else:
+            head.append(
+                say(
+                    "telegram.status.working",
+                    lang,
+                    request=_shortened(request, 60),
+                    span=self._span(seconds, lang),
+                )
+            )
+        lines = [" · ".join(head)]
+        if last_poll_at is not None:
+            age = self._span(max(0.0, now - last_poll_at), lang)
+            lines.append(say("telegram.status.contact", lang, span=age))
+        return "\n".join(lines)
+
+    async def announce(self, bot: Bot) -> None:
+        """Give Telegram the command menu in every language. A failure is logged, no more."""
+        try:
+            for lang in (None, *LANGS):
+                menu = [
+                    BotCommand(name, self._texts.say(f"telegram.menu.{name}", lang or "en"))
+                    for name in _MENU
+                ]
+                await bot.set_my_commands(menu, language_code=lang)
+        except TelegramError as exc:
+            log.warning("command menu not set", extra={"error": type(exc).__name__})
+
+    async def _lang(self, argument: str, actor: Actor, lang: str) -> tuple[str, str]:
+        wanted = argument.strip().lower()
+        chosen = _LANG_WORDS.get(wanted)
+        if chosen is None:
+            key = "telegram.lang.unknown" if wanted else "telegram.lang.how"
+            return self._texts.say(key, lang, name=_shortened(wanted, 20)), lang
+        async with self._store.write() as tx:
+            await actors.set_lang(tx, actor.id, chosen)
+        return self._texts.say("telegram.lang.set", chosen), chosen
+
+    def _span(self, seconds: float, lang: str) -> str:
+        """A length of time in its largest unit: `6 giorni`, `12 s`."""
+        for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
+            if seconds >= size:
+                return self._texts.say(f"telegram.span.{unit}", lang, count=int(seconds // size))
+        return self._texts.say("telegram.span.second", lang, count=int(seconds))
+
+
+_LANG_WORDS: dict[str, str] = {
+    "it": "it",
+    "italiano": "it",
+    "italian": "it",
+    "en": "en",
+    "english": "en",
+    "inglese": "en",
+}
+
+
+def _shortened(text: str, most: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"

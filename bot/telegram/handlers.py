@@ -1,0 +1,283 @@
+"""What to do with one stored update: run a turn, answer a command, pair, or say what is missing.
+
+The last net of the channel: whatever goes wrong here is logged, told to the person and closed,
+so that one update never stops the ones behind it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from telegram import Bot
+from telegram.error import TelegramError
+
+from bot.telegram.commands import Commands
+from bot.telegram.inbound import CHANNEL, Command, Heard, Ignored, Origin, Said, Tap, read
+from bot.telegram.outbox_sender import OutboxSender
+from bot.telegram.pairing import Pairing
+from bot.telegram.presenter import Presenter
+from core.clock import Clock
+from core.errors import ErrorCode, StoreError
+from core.i18n import Texts
+from core.messages import Actor, Block, ChatAddress, Inbound, Reply, TurnEvent
+from core.store import actors, inbox, outbox
+from core.store.database import Database, Transaction
+from core.store.inbox import StoredInbox
+
+log = logging.getLogger(__name__)
+
+# Restarts that the work of one update may meet before it is given up as their cause.
+MAX_ATTEMPTS = 3
+_STOP_TRIES, _STOP_PAUSE_S = 15, 0.1
+
+
+class TurnStatus(Protocol):
+    """A running turn, for `/status`."""
+
+    @property
+    def request(self) -> str: ...
+    @property
+    def seconds(self) -> float: ...
+
+
+class Turns(Protocol):
+    """The engine's door, as this channel uses it (core/turn.py)."""
+
+    def run(self, inbound: Inbound) -> AsyncIterator[TurnEvent]: ...
+    async def stop(self, address: ChatAddress) -> bool: ...
+    def status(self, address: ChatAddress) -> TurnStatus | None: ...
+
+
+class Pending(Protocol):
+    """What the control lane asks about the queue."""
+
+    def waiting(self) -> int: ...
+    def is_working(self, address: ChatAddress) -> bool: ...
+    def last_poll_at(self) -> float | None: ...
+
+
+class Handlers:
+    """Works stored updates, each to its end. Called again with the same row it answers once."""
+
+    def __init__(
+        self,
+        *,
+        bot: Bot,
+        store: Database,
+        turns: Turns,
+        presenter: Presenter,
+        sender: OutboxSender,
+        commands: Commands,
+        pairing: Pairing,
+        texts: Texts,
+        clock: Clock,
+        lang: str,
+    ) -> None:
+        self._bot = bot
+        self._store = store
+        self._turns = turns
+        self._presenter = presenter
+        self._sender = sender
+        self._commands = commands
+        self._pairing = pairing
+        self._texts = texts
+        self._clock = clock
+        self._lang = lang
+
+    async def deliver(self, inbound: Inbound) -> None:
+        """Run one turn and show it; a failed send never undoes or aborts the turn."""
+        try:
+            async for event in self._turns.run(inbound):
+                await self._presenter.show(inbound.address, event)
+        finally:
+            # Nothing to do after a last event; without one no answer will replace the progress.
+            await self._presenter.discard(inbound.address)
+
+    async def work(self, row: StoredInbox) -> bool:
+        """Do what the row asks and close it; False when the store failed and the row is still
+        open. Raises only `CancelledError`, which leaves the row open too."""
+        try:
+            await self._work(row)
+        except StoreError as exc:
+            log.error("update not worked", extra={"inbox_id": row.id, "error": exc.detail})
+            return False
+        except Exception:
+            log.exception("update failed", extra={"inbox_id": row.id})
+            return await self._give_up(row, "failed")
+        return True
+
+    async def _work(self, row: StoredInbox) -> None:
+        if row.attempts or row.state == "running":
+            # Left over from a run that ended without finishing it. Only these are counted: the
+            # first attempt of a fresh row needs no commit of its own.
+            async with self._store.write() as tx:
+                attempts = await inbox.mark_running(tx, row.id)
+            if attempts == 0:
+                return
+            if attempts > MAX_ATTEMPTS:
+                await self._give_up(row, "given up after restarts")
+                return
+        try:
+            heard = read(row.body.get("update") or {}, bot_id=row.bot_id)
+        except ValueError as exc:
+            log.warning("update not readable", extra={"inbox_id": row.id})
+            async with self._store.write() as tx:
+                await inbox.mark_dead(tx, row.id, str(exc))
+            return
+        await self.handle(row, heard)
+
+    async def handle(self, row: StoredInbox, heard: Heard) -> None:
+        """Do one thing heard. Every way ends in one transaction that also closes the row."""
+        if isinstance(heard, Ignored):
+            await self._close(row)
+            return
+        async with self._store.read() as tx:
+            actor = await actors.find_actor(tx, CHANNEL, heard.origin.sender_id)
+        if actor is None or row.body.get("stranger"):
+            await self._meet(row, heard, actor)
+            return
+        lang = self._lang_for(actor, heard.origin)
+        match heard:
+            case Said(inbound=inbound, edited=False):
+                await self.deliver(inbound)
+                await self._close(row)
+            case Said():  # the first form of it was worked already: nothing is done twice
+                await self._close(row)
+            case Tap(query_id=query_id):
+                await self._answer_tap(query_id, lang)
+                await self._close(row)
+            case Command(name="start" | "pair", argument=code) if code:
+                await self._pair(row, heard, code, lang)
+            case Command():
+                text, lang = await self._commands.run(heard, actor)
+                await self._answer(row, heard.origin, lang, text)
+            case _:
+                text = self._texts.say(heard.key, lang)
+                await self._answer(row, heard.origin, lang, text)
+
+    async def work_past(self, row: StoredInbox, *, pending: Pending) -> None:
+        """Work a tap, `/stop` or `/status` at once, while a turn of the chat may be running."""
+        try:
+            heard = read(row.body["update"], bot_id=row.bot_id)
+            if isinstance(heard, Command) and heard.name in {"stop", "status"}:
+                await self._control(row, heard, pending)
+            else:
+                await self.handle(row, heard)
+        except Exception:
+            log.exception("control failed", extra={"inbox_id": row.id})
+            await self._give_up(row, "failed")
+
+    async def _control(self, row: StoredInbox, heard: Command, pending: Pending) -> None:
+        async with self._store.read() as tx:
+            actor = await actors.find_actor(tx, CHANNEL, heard.origin.sender_id)
+        if actor is None:
+            await self._close(row)
+            return
+        lang, address = self._lang_for(actor, heard.origin), heard.origin.address
+        if heard.name == "stop":
+            if await self._stop(address, pending):
+                await self._close(row)  # the turn itself says what had been done
+            else:
+                text = self._texts.say("telegram.stop.nothing", lang)
+                await self._answer(row, heard.origin, lang, text)
+            return
+        running = self._turns.status(address)
+        text = self._commands.status(
+            lang,
+            waiting=pending.waiting(),
+            request=None if running is None else running.request,
+            seconds=0.0 if running is None else running.seconds,
+            last_poll_at=pending.last_poll_at(),
+        )
+        await self._answer(row, heard.origin, lang, text)
+
+    async def _stop(self, address: ChatAddress, pending: Pending) -> bool:
+        """Stop the chat's turn; a message just taken up is given a moment to become one."""
+        for _ in range(_STOP_TRIES):
+            if await self._turns.stop(address):
+                return True
+            if not pending.is_working(address):
+                return False
+            await asyncio.sleep(_STOP_PAUSE_S)
+        return False
+
+    async def _meet(self, row: StoredInbox, heard: Heard, actor: Actor | None) -> None:
+        """A stranger, or one whose words were left out because they were one a moment ago."""
+        if isinstance(heard, Ignored | Tap):
+            await self._close(row)
+            return
+        lang = self._lang_for(actor, heard.origin)
+        if isinstance(heard, Command) and heard.name in {"start", "pair"} and heard.argument:
+            await self._pair(row, heard, heard.argument, lang)
+        elif actor is not None:
+            await self._answer(
+                row, heard.origin, lang, self._texts.say("telegram.pairing.say_again", lang)
+            )
+        elif row.body.get("stranger"):
+            await self._answer(row, heard.origin, lang, self._texts.say("telegram.stranger", lang))
+        else:  # known when it was stored, revoked since
+            await self._close(row)
+
+    async def _pair(self, row: StoredInbox, heard: Command, code: str, lang: str) -> None:
+        async with self._store.write() as tx:
+            text = await self._pairing.redeem(tx, heard.origin, code, lang)
+            if text is None:
+                await inbox.mark_done(tx, row.id)
+            else:
+                await self._say(tx, row, heard.origin, lang, text)
+        self._sender.wake()
+
+    async def _answer(self, row: StoredInbox, origin: Origin, lang: str, text: str) -> None:
+        async with self._store.write() as tx:
+            await self._say(tx, row, origin, lang, text)
+        self._sender.wake()
+
+    async def _say(
+        self, tx: Transaction, row: StoredInbox, origin: Origin, lang: str, text: str
+    ) -> None:
+        """Put the channel's own answer in the outbox and close the row."""
+        reply = Reply((Block("text", text),), lang)
+        await outbox.enqueue(
+            tx, f"inbox:{row.id}", origin.address, reply.to_json(), self._clock.now()
+        )
+        await inbox.mark_done(tx, row.id)
+
+    async def _close(self, row: StoredInbox) -> None:
+        async with self._store.write() as tx:
+            await inbox.mark_done(tx, row.id)
+
+    async def _answer_tap(self, query_id: str, lang: str) -> None:
+        """No button is offered yet, so every tap is on an old one: say so and stop the spinner."""
+        try:
+            await self._bot.answer_callback_query(
+                query_id, text=self._texts.say("telegram.button_expired", lang)
+            )
+        except TelegramError as exc:
+            log.info("tap not answered", extra={"error": type(exc).__name__})
+
+    async def _give_up(self, row: StoredInbox, note: str) -> bool:
+        """Close a row that cannot be worked and tell the person, unless they are unknown."""
+        try:
+            async with self._store.write() as tx:
+                await inbox.mark_dead(tx, row.id, note)
+                address = ChatAddress.from_key(row.chat_key)
+                actor = await actors.find_actor(tx, CHANNEL, address.chat_id)
+                if actor is not None:
+                    lang = actor.lang or self._lang
+                    text = self._texts.say(f"error.{ErrorCode.INTERNAL.value}", lang)
+                    reply = Reply((Block("text", text),), lang)
+                    await outbox.enqueue(
+                        tx, f"inbox:{row.id}", address, reply.to_json(), self._clock.now()
+                    )
+        except StoreError as exc:
+            log.error("update not closed", extra={"inbox_id": row.id, "error": exc.detail})
+            return False
+        self._sender.wake()
+        return True
+
+    def _lang_for(self, actor: Actor | None, origin: Origin) -> str:
+        chosen = actor.lang if actor is not None else None
+        return chosen or origin.lang or self._lang

@@ -1,0 +1,263 @@
+"""What an update means: something said, a command, a tap, or nothing for us. Pure.
+
+Works on updates as Telegram wrote them. `screen` runs before anything is stored and needs no more
+than who wrote where; `read` parses the stored update with python-telegram-bot's types.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from telegram import Message, Update
+from telegram import User as TelegramUser
+from telegram.error import TelegramError
+
+from core.config import LANGS
+from core.messages import ChatAddress, Inbound, InboundKind
+
+CHANNEL = "telegram"
+
+# Commands for the turn that runs, past the queue of the chat.
+_CONTROL = re.compile(r"/(?:stop|status)(?:@\w+)?(?:\s|$)", re.IGNORECASE)
+_COMMAND = re.compile(r"/([A-Za-z0-9_]{1,32})(?:@\w+)?(?:\s+(.*))?", re.DOTALL)
+_PAIRING = re.compile(r"/(?:start|pair)(?:@\w+)?\s+\S")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who wrote where. `lang` is a language we speak or None."""
+
+    address: ChatAddress
+    sender_id: str
+    sender_name: str = ""
+    lang: str | None = None
+    message_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A request for the engine. `edited`: it corrects the message of the same number."""
+
+    origin: Origin
+    inbound: Inbound
+    edited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    origin: Origin
+    name: str
+    argument: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tap:
+    origin: Origin
+    query_id: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """Content that is not understood yet; `key` is the text that says so."""
+
+    origin: Origin
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    reason: str
+
+
+Heard = Said | Command | Tap | Unsupported | Ignored
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """An update before it is stored: where it belongs and who sent it."""
+
+    update_id: int
+    kind: str
+    sender_id: str
+    chat_id: str
+    thread_id: str | None
+    is_pairing: bool
+
+    @property
+    def address(self) -> ChatAddress:
+        return ChatAddress(CHANNEL, self.chat_id, self.thread_id)
+
+
+def screen(raw: Any) -> Screened | None:
+    """Who wrote where, of an update that may be for us: a person's, in a private chat.
+
+    None for anything else: groups, channels, other bots, kinds that are not handled. Raises
+    `KeyError`, `TypeError` or `ValueError` when the update cannot be read at all.
+    """
+    for kind in ("message", "edited_message", "callback_query"):
+        if kind not in raw:
+            continue
+        sender = raw[kind]["from"] if kind == "callback_query" else raw[kind].get("from")
+        message = raw[kind].get("message") if kind == "callback_query" else raw[kind]
+        if message is None or sender is None or sender.get("is_bot"):
+            return None
+        if message["chat"]["type"] != "private":
+            return None
+        text = message.get("text")
+        return Screened(
+            update_id=int(raw["update_id"]),
+            kind=kind,
+            sender_id=str(int(sender["id"])),
+            chat_id=str(int(message["chat"]["id"])),
+            thread_id=_thread(message),
+            is_pairing=kind == "message" and bool(_PAIRING.match(str(text or ""))),
+        )
+    return None
+
+
+class Lane(StrEnum):
+    """Where a stored update is worked: behind the others of its chat, or past them."""
+
+    QUEUE = "queue"
+    PAST = "past"
+    EDIT = "edit"
+
+
+def lane(raw: Any) -> Lane:
+    """The lane of a stored update, by its raw form. What cannot be told goes into the queue."""
+    if not isinstance(raw, Mapping):
+        return Lane.QUEUE
+    if "callback_query" in raw:
+        return Lane.PAST
+    if "edited_message" in raw:
+        return Lane.EDIT
+    message = raw.get("message")
+    text = message.get("text") if isinstance(message, Mapping) else None
+    return Lane.PAST if isinstance(text, str) and _CONTROL.match(text.strip()) else Lane.QUEUE
+
+
+def without_words(raw: Mapping[str, Any], *, keep_text: bool = False) -> dict[str, Any]:
+    """The update of a stranger with what the neutral line needs and nothing they wrote.
+
+    `keep_text` for a pairing command, whose code is still to be checked.
+    """
+    message = raw["message"]
+    sender = message["from"]
+    kept: dict[str, Any] = {
+        "message_id": message["message_id"],
+        "date": message["date"],
+        "chat": {"id": message["chat"]["id"], "type": "private"},
+        "from": {"id": sender["id"], "is_bot": False, "first_name": ""},
+    }
+    if "language_code" in sender:
+        kept["from"]["language_code"] = str(sender["language_code"])[:8]
+    if keep_text:
+        kept["text"] = str(message["text"])[:100]
+        kept["from"]["first_name"] = str(sender.get("first_name") or "")[:64]
+    return {"update_id": raw["update_id"], "message": kept}
+
+
+def read(raw: Mapping[str, Any], *, bot_id: str) -> Heard:
+    """What a stored update means. Raises `ValueError` when it cannot be read."""
+    try:
+        update = Update.de_json(dict(raw), None)
+    except (KeyError, TypeError, ValueError, AttributeError, TelegramError) as exc:
+        raise ValueError(f"unreadable update: {type(exc).__name__}") from exc
+    if update.callback_query is not None:
+        return _tap(update)
+    message = update.message or update.edited_message
+    if message is None or message.from_user is None:
+        return Ignored("no message")
+    edited = update.edited_message is not None
+    origin = _origin(message, message.from_user)
+    if message.text is not None:
+        command = _COMMAND.fullmatch(message.text.strip())
+        if command is not None and not edited:
+            return Command(origin, command[1].lower(), (command[2] or "").strip())
+        if message.forward_origin is not None:
+            return Unsupported(origin, "telegram.unsupported.forwarded")
+        inbound_id = f"{CHANNEL}:{bot_id}:{update.update_id}"
+        return Said(origin, _said(message, origin, inbound_id), edited)
+    key = _content_key(message)
+    return Ignored("service message") if key is None or edited else Unsupported(origin, key)
+
+
+def lang_of(code: str | None) -> str | None:
+    """The language of ours that a Telegram language code names, or None."""
+    short = (code or "").lower()[:2]
+    return short if short in LANGS else None
+
+
+def _thread(message: Mapping[str, Any]) -> str | None:
+    thread = message.get("message_thread_id")
+    return str(int(thread)) if thread is not None and message.get("is_topic_message") else None
+
+
+def _origin(message: Message, user: TelegramUser) -> Origin:
+    thread = message.message_thread_id if message.is_topic_message else None
+    return Origin(
+        ChatAddress(CHANNEL, str(message.chat.id), None if thread is None else str(thread)),
+        str(user.id),
+        user.first_name,
+        lang_of(user.language_code),
+        message.message_id,
+    )
+
+
+def _said(message: Message, origin: Origin, inbound_id: str) -> Inbound:
+    quoted = None
+    if message.quote is not None:
+        quoted = message.quote.text
+    elif message.reply_to_message is not None:
+        quoted = message.reply_to_message.text or message.reply_to_message.caption
+    return Inbound(
+        id=inbound_id,
+        address=origin.address,
+        sender_id=origin.sender_id,
+        kind=InboundKind.TEXT,
+        text=_whole(message.text or ""),
+        received_at=message.date,
+        sender_name=_whole(origin.sender_name),
+        lang=origin.lang,
+        message_ref=str(message.message_id),
+        quoted=None if quoted is None else _whole(quoted),
+    )
+
+
+def _whole(text: str) -> str:
+    """Surrogate pairs joined, lone ones replaced: text that any file and any model can take."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _tap(update: Update) -> Heard:
+    query = update.callback_query
+    if query is None or query.message is None:
+        return Ignored("tap without a message")
+    origin = Origin(
+        ChatAddress(CHANNEL, str(query.message.chat.id)),
+        str(query.from_user.id),
+        query.from_user.first_name,
+        lang_of(query.from_user.language_code),
+        query.message.message_id,
+    )
+    return Tap(origin, query.id, query.data or "")
+
+
+def _content_key(message: Message) -> str | None:
+    """The text for content that is not handled yet; None for service messages."""
+    if message.voice or message.audio or message.video_note:
+        return "telegram.unsupported.voice"
+    if message.location or message.venue:
+        return "telegram.unsupported.location"
+    if message.document or message.photo or message.video or message.animation:
+        return "telegram.unsupported.file"
+    if message.sticker or message.contact or message.poll or message.dice:
+        return "telegram.unsupported.other"
+    return None

@@ -1,0 +1,57 @@
+"""Pairing on Telegram: a one-time code, said with `/start CODE` or `/pair CODE`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bot.telegram.inbound import CHANNEL, Origin
+from core.clock import Clock
+from core.i18n import Texts
+from core.messages import Role
+from core.store import pairing
+from core.store.database import Transaction
+from core.store.pairing import PairingOutcome
+
+# A locked sender is told so once in this time; to answer every try would serve the trier.
+LOCKED_NOTICE_EVERY_S = 600.0
+_KEPT_SENDERS = 1000
+
+
+class Pairing:
+    """Turns a code into the answer for whoever sent it."""
+
+    def __init__(self, *, texts: Texts, clock: Clock, welcome: Callable[[Role, str], str]) -> None:
+        self._texts = texts
+        self._clock = clock
+        self._welcome = welcome
+        self._told_locked: dict[str, float] = {}
+
+    async def redeem(self, tx: Transaction, origin: Origin, code: str, lang: str) -> str | None:
+        """Try the code for the sender; what to tell them, in `lang`. None: say nothing.
+
+        Works inside the caller's transaction, so that the code is spent and the answer stored
+        together or not at all.
+        """
+        result = await pairing.redeem_code(
+            tx, code, CHANNEL, origin.sender_id, origin.sender_name, self._clock
+        )
+        match result.outcome:
+            case PairingOutcome.PAIRED if result.actor is not None:
+                return self._welcome(result.actor.role, lang)
+            case PairingOutcome.ALREADY_PAIRED:
+                return self._texts.say("telegram.pairing.already", lang)
+            case PairingOutcome.LOCKED:
+                if not self._may_tell_locked(origin.sender_id):
+                    return None
+                return self._texts.say("telegram.pairing.locked", lang)
+            case _:
+                return self._texts.say("telegram.pairing.invalid", lang)
+
+    def _may_tell_locked(self, sender_id: str) -> bool:
+        now = self._clock.monotonic()
+        if now - self._told_locked.get(sender_id, float("-inf")) < LOCKED_NOTICE_EVERY_S:
+            return False
+        if len(self._told_locked) >= _KEPT_SENDERS:
+            self._told_locked.clear()
+        self._told_locked[sender_id] = now
+        return True

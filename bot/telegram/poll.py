@@ -1,0 +1,196 @@
+"""The poll loop: fetch updates, store them with the offset in one commit, only then fetch on.
+
+Telegram forgets an update once a later offset is asked for, so nothing is asked for before the
+commit. Strangers' words are left out before anything is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from telegram.error import Conflict, InvalidToken, TelegramError
+
+from bot.telegram.client import PollingBot
+from bot.telegram.faults import FaultKind, backoff_s, classify
+from bot.telegram.inbound import CHANNEL, Screened, screen, without_words
+from core.clock import Clock
+from core.errors import SettingsInvalid, StoreError
+from core.i18n import Texts
+from core.store import actors, inbox, kv, pairing
+from core.store.database import Database, Transaction
+from core.store.inbox import InboxRow
+
+log = logging.getLogger(__name__)
+
+LAST_POLL = "telegram.last_poll"
+CONFLICT = "telegram.conflict"
+# How long Telegram may hold a request without news.
+LONG_POLL_S = 30
+_LAST_POLL_EVERY_S = 30.0
+# A stranger's pairing attempts that one batch may bring; the rest is not stored.
+_PAIRING_PER_BATCH = 5
+
+
+class Poller:
+    """Fetches for one bot. `on_stored` is called after each commit that stored something."""
+
+    def __init__(
+        self,
+        *,
+        bot: PollingBot,
+        bot_id: str,
+        store: Database,
+        texts: Texts,
+        lang: str,
+        clock: Clock,
+        on_stored: Callable[[], None],
+    ) -> None:
+        self._bot = bot
+        self._bot_id = bot_id
+        self._store = store
+        self._texts = texts
+        self._lang = lang
+        self._clock = clock
+        self._on_stored = on_stored
+        self._noted_at = 0.0
+        self.last_poll_at: float | None = None
+        """Monotonic seconds of the last completed poll: the sign of life of the channel."""
+        self.username = ""
+
+    async def run(self) -> None:
+        """Poll until cancelled. Raises `SettingsInvalid` when Telegram does not know the token.
+
+        Everything else is waited out: no network, 409, 5xx, a full disk.
+        """
+        offset = await self._first_offset()
+        failures = 0
+        while True:
+            try:
+                async with asyncio.timeout(LONG_POLL_S + 30):
+                    updates = await self._bot.get_raw_updates(
+                        offset=offset, timeout_s=LONG_POLL_S if failures == 0 else 0
+                    )
+                offset = await self._store_batch(updates, offset)
+            except InvalidToken as exc:
+                raise SettingsInvalid(
+                    self._texts.say("telegram.token_refused", self._lang)
+                ) from exc
+            except Conflict as exc:
+                failures += 1
+                await self._wait_out_conflict(exc, failures)
+            except (TelegramError, TimeoutError) as exc:
+                failures += 1
+                await self._wait_out(exc, failures)
+            except StoreError as exc:
+                failures += 1
+                log.error("updates not stored, not acknowledged", extra={"error": exc.detail})
+                await asyncio.sleep(backoff_s(failures, most_s=10))
+            else:
+                if failures:
+                    log.info("telegram reached again", extra={"failures": failures})
+                failures = 0
+
+    async def _first_offset(self) -> int | None:
+        async with self._store.read() as tx:
+            return await inbox.next_offset(tx, CHANNEL, self._bot_id)
+
+    async def _store_batch(self, updates: list[Any], offset: int | None) -> int | None:
+        """Store the updates and the next offset in one commit; the offset to go on with."""
+        self.last_poll_at = now = self._clock.monotonic()
+        ids = [u["update_id"] for u in updates if isinstance(u, dict) and "update_id" in u]
+        if not ids:
+            if now - self._noted_at > _LAST_POLL_EVERY_S:
+                self._noted_at = now
+                async with self._store.write() as tx:
+                    await self._note_poll(tx)
+            return offset
+        next_offset = int(max(ids)) + 1
+        async with self._store.write() as tx:
+            rows = await self._rows(tx, updates)
+            await inbox.add_batch(
+                tx,
+                rows,
+                channel=CHANNEL,
+                bot_id=self._bot_id,
+                next_offset=next_offset,
+                now=self._clock.now(),
+            )
+            if now - self._noted_at > _LAST_POLL_EVERY_S:
+                self._noted_at = now
+                await self._note_poll(tx)
+        if rows:
+            self._on_stored()
+        return next_offset
+
+    async def _rows(self, tx: Transaction, updates: list[Any]) -> list[InboxRow]:
+        """What to keep of a batch, strangers' words left out."""
+        rows: list[InboxRow] = []
+        known: dict[str, bool] = {}
+        attempts: Counter[str] = Counter()
+        for raw in updates:
+            try:
+                screened = screen(raw)
+            except (KeyError, TypeError, ValueError, AttributeError):
+                log.warning("unreadable update", extra={"update_id": raw.get("update_id")})
+                rows.append(InboxRow(int(raw["update_id"]), f"{CHANNEL}::", {}))
+                continue
+            if screened is None:
+                continue
+            sender = screened.sender_id
+            if sender not in known:
+                known[sender] = await actors.find_actor(tx, CHANNEL, sender) is not None
+            if known[sender]:
+                rows.append(_row(screened, {"update": raw}))
+            elif screened.kind == "message":
+                if screened.is_pairing:
+                    attempts[sender] += 1
+                    keep = attempts[sender] <= _PAIRING_PER_BATCH
+                else:
+                    keep = await pairing.stranger_notice_due(
+                        tx, CHANNEL, sender, self._clock.now()
+                    )
+                if keep:
+                    words = without_words(raw, keep_text=screened.is_pairing)
+                    rows.append(_row(screened, {"update": words, "stranger": True}))
+        return rows
+
+    async def _note_poll(self, tx: Transaction) -> None:
+        await kv.put(tx, LAST_POLL, self._clock.now().isoformat())
+        await kv.delete(tx, CONFLICT)
+
+    async def _wait_out(self, exc: Exception, failures: int) -> None:
+        wait = backoff_s(failures, most_s=30)
+        if isinstance(exc, TelegramError):
+            fault = classify(exc)
+            wait = max(wait, fault.after_s) if fault.kind is FaultKind.WAIT else wait
+        log.warning(
+            "telegram not reached",
+            extra={"error": type(exc).__name__, "failures": failures, "wait_s": wait},
+        )
+        await asyncio.sleep(wait)
+
+    async def _wait_out_conflict(self, exc: Conflict, failures: int) -> None:
+        """409: a webhook is set (taken away, updates kept), or somebody else polls this bot."""
+        bot = f"@{self.username}" if self.username else self._bot_id
+        log.error(
+            "another program fetches the updates of this bot",
+            extra={"bot": bot, "detail": exc.message, "failures": failures},
+        )
+        try:
+            async with self._store.write() as tx:
+                await kv.put(tx, CONFLICT, f"{self._clock.now().isoformat()} {bot}")
+            if "webhook" in exc.message.lower():
+                await self._bot.delete_webhook(drop_pending_updates=False)
+                return
+        except (StoreError, TelegramError) as error:
+            log.warning("409 not settled", extra={"error": type(error).__name__})
+        # The other one's request must end first; hurrying would only throw each other out.
+        await asyncio.sleep(min(LONG_POLL_S, 2.0**failures))
+
+
+def _row(screened: Screened, body: dict[str, Any]) -> InboxRow:
+    return InboxRow(screened.update_id, screened.address.key, body)

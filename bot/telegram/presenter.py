@@ -1,0 +1,263 @@
+"""What is seen while a turn runs: typing, and one progress message edited at most once a second.
+
+Never raises into the walk and never sends an answer: answers are the outbox's. `show` only notes
+what happened; a task per turn draws it, and what cannot be drawn now is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from telegram import Bot, LinkPreviewOptions
+from telegram.error import TelegramError
+
+from bot.telegram.faults import FaultKind, classify
+from bot.telegram.pacing import Gate
+from core.clock import Clock
+from core.errors import StoreError
+from core.i18n import Texts
+from core.messages import (
+    ChatAddress,
+    StepProgress,
+    StepStarted,
+    TurnClosed,
+    TurnEvent,
+    TurnStarted,
+    TurnSuspended,
+)
+from core.store import kv
+from core.store.database import Database, Transaction
+from core.store.encoding import load_object
+
+log = logging.getLogger(__name__)
+
+# An answer that comes sooner than this needs no typing before it.
+TYPING_AFTER_S = 0.15
+# Telegram shows typing for five seconds.
+TYPING_EVERY_S = 4.0
+PROGRESS_AFTER_S = 1.5
+EDIT_EVERY_S = 1.0
+# A younger progress message becomes the answer; an older one goes, for an edit rings no phone.
+BECOMES_ANSWER_S = 15.0
+_TICK_S = 0.1
+_LAST_REQUEST_S = 1.0
+
+PROGRESS_KEY = "telegram.progress"
+
+
+@dataclass(slots=True)
+class View:
+    """What a chat sees of its running turn. Times are monotonic seconds."""
+
+    address: ChatAddress
+    started_at: float
+    turn_id: str = ""
+    lang: str = ""
+    line: str = ""
+    shown: str = ""
+    message_id: int | None = None
+    message_at: float = 0.0
+    drawn_at: float = 0.0
+    typed_at: float = float("-inf")
+    phrase: str = ""
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A progress message that stands in a chat; `age_s` since it was first sent."""
+
+    message_id: int
+    age_s: float
+
+
+class Presenter:
+    """Draws the turns of all chats; `wake_outbox` is called when an answer waits to be sent."""
+
+    def __init__(
+        self,
+        *,
+        bot: Bot,
+        gate: Gate,
+        store: Database,
+        texts: Texts,
+        clock: Clock,
+        lang: str,
+        wake_outbox: Callable[[], None],
+    ) -> None:
+        self._bot = bot
+        self._gate = gate
+        self._store = store
+        self._texts = texts
+        self._clock = clock
+        self._lang = lang
+        self._wake_outbox = wake_outbox
+        self._views: dict[str, View] = {}
+        self._standing: dict[str, tuple[int, float]] = {}
+        self._noted: dict[str, tuple[int, int]] = {}
+
+    async def show(self, address: ChatAddress, event: TurnEvent) -> None:
+        """Note an event of the chat's turn. Draws nothing itself, but for the end of the turn:
+        then the last drawing is waited for, so that no typing follows the answer."""
+        view = self._view(address)
+        match event:
+            case TurnStarted(turn_id=turn_id, lang=lang):
+                view.turn_id, view.lang = turn_id, lang
+            case StepStarted(turn_id=turn_id, phrase=phrase):
+                view.turn_id = turn_id
+                view.phrase = view.line = phrase.strip()
+            case StepProgress(done=done, total=total):
+                view.line = self._counted(view, done, total)
+            case TurnClosed() | TurnSuspended():
+                await self.end(address)
+                self._wake_outbox()
+
+    async def end(self, address: ChatAddress) -> None:
+        """Stop drawing for this chat. Called again it does nothing."""
+        view = self._views.pop(address.key, None)
+        if view is not None:
+            await self._end(view)
+
+    async def discard(self, address: ChatAddress) -> None:
+        """Stop drawing and take the progress message away: no answer will come in its place."""
+        view = self._views.pop(address.key, None)
+        if view is None:
+            return
+        await self._end(view)
+        progress = await self.take_progress(view.turn_id)
+        if progress is None:
+            return
+        with suppress(TelegramError):
+            await self._bot.delete_message(int(address.chat_id), progress.message_id)
+
+    async def take_progress(self, turn_id: str) -> Progress | None:
+        """Hand the turn's progress message over to whoever sends the answer; None if none stands.
+
+        Taken once: from then on the message is the taker's, to edit or to delete.
+        """
+        for view in list(self._views.values()):
+            if turn_id and view.turn_id == turn_id:
+                await self.end(view.address)
+        found = self._standing.pop(turn_id, None)
+        if found is None:
+            return None
+        message_id, at = found
+        return Progress(message_id, self._clock.monotonic() - at)
+
+    def give_back(self, turn_id: str, progress: Progress) -> None:
+        """Undo `take_progress`: the message still stands as it was."""
+        at = self._clock.monotonic() - progress.age_s
+        self._standing[turn_id] = (progress.message_id, at)
+
+    async def forget(self, tx: Transaction, turn_id: str) -> None:
+        """The turn's progress message is gone or has become the answer."""
+        if self._noted.pop(turn_id, None) is not None:
+            await kv.put(tx, PROGRESS_KEY, json.dumps(self._noted))
+
+    async def clear_leftovers(self) -> None:
+        """Delete the progress messages that a run before this one left standing."""
+        async with self._store.write() as tx:
+            noted = load_object(await kv.get(tx, PROGRESS_KEY))
+            await kv.delete(tx, PROGRESS_KEY)
+        for chat_id, message_id in noted.values():
+            try:
+                await self._bot.delete_message(int(chat_id), int(message_id))
+            except TelegramError as exc:
+                log.info("old progress not deleted", extra={"error": type(exc).__name__})
+
+    async def _end(self, view: View) -> None:
+        view.ended.set()
+        if view.task is None:
+            return
+        # A request on its way is let finish: cut off, it would cost the connection.
+        await asyncio.wait({view.task}, timeout=_LAST_REQUEST_S)
+        if not view.task.done():
+            view.task.cancel()
+        if view.message_id is not None and view.turn_id:
+            self._standing[view.turn_id] = (view.message_id, view.message_at)
+
+    def _view(self, address: ChatAddress) -> View:
+        view = self._views.get(address.key)
+        if view is None:
+            view = View(address, self._clock.monotonic(), lang=self._lang)
+            view.task = asyncio.create_task(self._draw(view), name=f"draw {address.key}")
+            self._views[address.key] = view
+        return view
+
+    def _counted(self, view: View, done: int | None, total: int | None) -> str:
+        if done is None or not view.phrase:
+            return view.line
+        lang = view.lang or self._lang
+        if total is None:
+            return f"{view.phrase} {self._texts.number(done, lang)}"
+        return self._texts.say(
+            "telegram.progress", lang, phrase=view.phrase, done=done, total=total
+        )
+
+    async def _draw(self, view: View) -> None:
+        """The drawing task of one turn; ends soon after `view.ended`."""
+        wait = TYPING_AFTER_S
+        while not await _set_within(view.ended, wait):
+            wait = _TICK_S
+            try:
+                await self._draw_once(view)
+            except TelegramError as exc:
+                fault = classify(exc)
+                if fault.kind is FaultKind.WAIT:
+                    self._gate.close(view.address.chat_id, fault.after_s)
+                if fault.kind is not FaultKind.UNCHANGED:
+                    log.info("progress not shown", extra={"error": type(exc).__name__})
+            except StoreError as exc:
+                log.warning("progress not noted", extra={"error": exc.detail})
+
+    async def _draw_once(self, view: View) -> None:
+        now = self._clock.monotonic()
+        chat_id, thread = int(view.address.chat_id), _thread(view.address)
+        if now - view.typed_at >= TYPING_EVERY_S and not self._gate.is_closed(
+            view.address.chat_id
+        ):
+            view.typed_at = now
+            await self._bot.send_chat_action(chat_id, "typing", message_thread_id=thread)
+        if (
+            view.ended.is_set()
+            or view.line in {"", view.shown}
+            or now - view.started_at < PROGRESS_AFTER_S
+            or now - view.drawn_at < EDIT_EVERY_S
+            or not self._gate.try_take(view.address.chat_id)
+        ):
+            return
+        view.drawn_at, line = now, view.line
+        if view.message_id is not None:
+            view.shown = line
+            await self._bot.edit_message_text(line, chat_id, view.message_id)
+            return
+        message = await self._bot.send_message(
+            chat_id,
+            line,
+            message_thread_id=thread,
+            disable_notification=True,
+            link_preview_options=LinkPreviewOptions(is_disabled=True),
+        )
+        view.message_id, view.message_at, view.shown = message.message_id, now, line
+        # A new message ends the typing sign on the phone, so it is given anew at once.
+        view.typed_at = float("-inf")
+        self._noted[view.turn_id] = (chat_id, message.message_id)
+        async with self._store.write() as tx:
+            await kv.put(tx, PROGRESS_KEY, json.dumps(self._noted))
+
+
+def _thread(address: ChatAddress) -> int | None:
+    return None if address.thread_id is None else int(address.thread_id)
+
+
+async def _set_within(event: asyncio.Event, seconds: float) -> bool:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()

@@ -1,0 +1,159 @@
+"""Who works which stored update when: in order within a chat and topic, chats side by side.
+
+Reads the inbox table, so what a restart finds is worked like what has just come. `/stop`,
+`/status` and taps go past the queue of their chat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import Any
+
+from bot.telegram.faults import backoff_s
+from bot.telegram.handlers import Handlers
+from bot.telegram.inbound import CHANNEL, Lane, lane
+from core.errors import StoreError
+from core.messages import ChatAddress
+from core.store import inbox
+from core.store.database import Database
+from core.store.inbox import StoredInbox
+
+log = logging.getLogger(__name__)
+
+# Turns at once. More would only make each of them slower.
+TURNS_AT_ONCE = 32
+
+
+class Workers:
+    """The queues of all chats of one bot. `wake` it after updates were stored."""
+
+    def __init__(
+        self,
+        *,
+        store: Database,
+        bot_id: str,
+        handlers: Handlers,
+        last_poll_at: Callable[[], float | None],
+    ) -> None:
+        self._store = store
+        self._bot_id = bot_id
+        self._handlers = handlers
+        self._last_poll_at = last_poll_at
+        self._wake = asyncio.Event()
+        self._wake.set()
+        self._seen_id = 0
+        self._queues: dict[str, deque[StoredInbox]] = {}
+        self._working: set[str] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._slots = asyncio.Semaphore(TURNS_AT_ONCE)
+        self._stopping = False
+
+    def wake(self) -> None:
+        """Look into the inbox now."""
+        self._wake.set()
+
+    def waiting(self) -> int:
+        """How many updates wait behind others."""
+        return sum(len(queue) for queue in self._queues.values())
+
+    def is_working(self, address: ChatAddress) -> bool:
+        return address.key in self._working
+
+    def last_poll_at(self) -> float | None:
+        return self._last_poll_at()
+
+    async def run(self) -> None:
+        """Take up what the inbox holds, until cancelled; then the works under way are cancelled
+        too and their rows stay open for the next start."""
+        try:
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                try:
+                    await self._take_up()
+                except StoreError as exc:
+                    log.error("inbox not read", extra={"error": exc.detail})
+                    self._wake.set()
+                    await asyncio.sleep(1)
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def stop(self, seconds: float) -> None:
+        """Begin nothing new and give what runs so long to end."""
+        self._stopping = True
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+
+    async def _take_up(self) -> None:
+        async with self._store.read() as tx:
+            rows = await inbox.open_rows(tx, CHANNEL, self._bot_id, after_id=self._seen_id)
+        for row in rows:
+            match lane(row.body.get("update")):
+                case Lane.PAST:
+                    self._start(self._handlers.work_past(row, pending=self))
+                case Lane.EDIT if await self._replace(row):
+                    pass
+                case _:
+                    self._enqueue(row)
+            self._seen_id = row.id
+
+    def _enqueue(self, row: StoredInbox) -> None:
+        queue = self._queues.get(row.chat_key)
+        if queue is not None:
+            queue.append(row)
+            return
+        self._queues[row.chat_key] = deque([row])
+        self._start(self._work_chat(row.chat_key))
+
+    def _start(self, work: Coroutine[Any, Any, Any]) -> None:
+        task: asyncio.Task[Any] = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _work_chat(self, key: str) -> None:
+        """Work one chat's queue to its end, one after the other."""
+        queue = self._queues[key]
+        failures = 0
+        try:
+            while queue and not self._stopping:
+                async with self._slots:
+                    row = queue.popleft()
+                    self._working.add(key)
+                    closed = await self._handlers.work(row)
+                if closed:
+                    failures = 0
+                else:  # the store failed; what comes behind must not overtake
+                    queue.appendleft(row)
+                    failures += 1
+                    await asyncio.sleep(backoff_s(failures, most_s=10))
+        finally:
+            self._working.discard(key)
+            self._queues.pop(key, None)
+
+    async def _replace(self, row: StoredInbox) -> bool:
+        """Put a correction in the place of a message whose work has not begun."""
+        edited = row.body["update"]["edited_message"]
+        waiting = self._find(row.chat_key, edited["message_id"])
+        if waiting is None:
+            return False
+        body = {"update": {"update_id": waiting.update_id, "message": edited}}
+        async with self._store.write() as tx:
+            await inbox.replace_body(tx, waiting.id, body)
+            await inbox.mark_done(tx, row.id)
+        queue = self._queues.get(row.chat_key)
+        if queue is not None and waiting in queue:  # not taken up meanwhile
+            queue[queue.index(waiting)] = replace(waiting, body=body)
+        return True
+
+    def _find(self, chat_key: str, message_id: object) -> StoredInbox | None:
+        for row in self._queues.get(chat_key, ()):
+            message = row.body.get("update", {}).get("message") or {}
+            if message.get("message_id") == message_id:
+                return row
+        return None
