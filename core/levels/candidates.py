@@ -24,7 +24,7 @@ class Candidates:
 
     def choose(self, context: TurnContext, *, k_max: int) -> tuple[str, ...]:
         """Names in catalogue order: all of them when they are `k_max` at most."""
-        names = sorted(context.catalog.executors)
+        names = sorted(context.catalog.offered)
         if len(names) <= k_max:
             return tuple(names)
         ranked = prefilter.choose(context.request, self._index_of(context.catalog), k_max=k_max)
@@ -42,7 +42,7 @@ class Candidates:
     def _index_of(self, catalog: Catalog) -> prefilter.PrefilterIndex:
         if self._index is None or self._signature != catalog.signature:
             self._index = prefilter.PrefilterIndex(
-                [executor.manifest for executor in catalog.executors.values()]
+                [executor.manifest for executor in catalog.offered.values()]
             )
             self._signature = catalog.signature
             self._specs.clear()

@@ -41,7 +41,7 @@ def _check(number: int, step: Step, catalog: Catalog) -> None:
         )
     if step.tool in BUILTINS:
         return
-    executor = catalog.executors.get(step.tool)
+    executor = catalog.offered.get(step.tool)
     if executor is None:
         raise CallRefused(ErrorCode.UNKNOWN_TOOL, f"{step.tool[:64]} does not exist")
     _check_arguments(step, executor.manifest)

@@ -1,0 +1,161 @@
+"""The only place that composes: settings in, a running house out, taken down in reverse order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from core import logs
+from core.catalog.loader import CatalogLoader
+from core.catalog.release import shipped_root
+from core.catalog.staging import is_staged_current, stage
+from core.clock import Clock, SystemClock
+from core.config import Settings
+from core.execution.cage.process import ProcessCage
+from core.execution.invoke import Gate
+from core.i18n import Texts
+from core.levels.candidates import Candidates
+from core.levels.proposal import Proposer
+from core.levels.proposers.metis import MetisProposer
+from core.levels.proposers.simple import SimpleProposer
+from core.llm.local_model import find_model
+from core.llm.local_server import LocalServer, runtime_missing
+from core.llm.prompts import Prompts
+from core.llm.tiers import Tiers
+from core.store.lock import engine_lock
+from core.store.stores import Stores, open_stores
+from core.store.turn_log import PolicyLog, TurnLog
+from core.turn import Turns
+
+log = logging.getLogger(__name__)
+
+STOP_GRACE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """Everything that is open while the engine runs. `server` is the bundled model's, if it is
+    used."""
+
+    settings: Settings
+    clock: Clock
+    texts: Texts
+    stores: Stores
+    loader: CatalogLoader
+    tiers: Tiers
+    turns: Turns
+    server: LocalServer | None
+
+
+def secrets_of(settings: Settings) -> list[str]:
+    """Values that must never stand in a log."""
+    keys = [settings.telegram_bot_token, settings.metnos_llm_api_key]
+    keys += [tier.api_key for tier in settings.tiers.values()]
+    return [key.get_secret_value() for key in keys if key is not None]
+
+
+def load_texts() -> Texts:
+    return Texts.load(shipped_root() / "locales")
+
+
+@asynccontextmanager
+async def open_house(
+    settings: Settings, command: str, *, clock: Clock | None = None
+) -> AsyncIterator[House]:
+    """Open the home for one engine: lock, stores, signed executors, model, and what an earlier
+    process left settled.
+
+    Raises `AlreadyRunning`, `StoreError` and `CatalogError`. Closes in reverse order.
+    """
+    now = clock or SystemClock()
+    async with AsyncExitStack() as stack:
+        stack.enter_context(engine_lock(settings.metnos_home, command))
+        if not is_staged_current(settings):
+            stage(settings)
+        stores = await open_stores(settings, now)
+        stack.push_async_callback(stores.close)
+        texts, prompts = load_texts(), Prompts(shipped_root() / "locales")
+        server = bundled_server(settings)
+        if server is not None:
+            stack.push_async_callback(server.stop)
+        tiers = Tiers.from_settings(settings, bundled=server)
+        stack.push_async_callback(tiers.close)
+        loader = CatalogLoader.of(settings)
+        loader.current()
+        gate = Gate(
+            cage=ProcessCage(),
+            stores=stores,
+            clock=now,
+            settings=settings,
+            policy_log=PolicyLog(settings.metnos_home / "policy"),
+        )
+        candidates = Candidates()
+        proposers: dict[str, Proposer] = {
+            "simple": SimpleProposer(tiers, prompts, texts, candidates),
+            "metis": MetisProposer(tiers, prompts, texts, candidates),
+            "frontier": MetisProposer(tiers, prompts, texts, candidates, role="plan_online"),
+        }
+        turns = Turns(
+            settings=settings,
+            stores=stores,
+            clock=now,
+            texts=texts,
+            loader=loader,
+            gate=gate,
+            tiers=tiers,
+            proposers=proposers,
+            turn_log=TurnLog(settings.metnos_home / "turns"),
+        )
+        stack.push_async_callback(turns.close)
+        await turns.recover()
+        yield House(settings, now, texts, stores, loader, tiers, turns, server)
+
+
+def bundled_server(settings: Settings) -> LocalServer | None:
+    """The bundled model's server when nothing else is set and both model and package are here."""
+    if Tiers.from_settings(settings).configured or runtime_missing() is not None:
+        return None
+    model = find_model(settings.metnos_home)
+    if model is None:
+        return None
+    return LocalServer(model, log_file=settings.metnos_home / "model.log")
+
+
+async def run_telegram(settings: Settings, *, ready: asyncio.Event | None = None) -> None:
+    """Run the bot until cancelled. Raises what `open_house` raises, and `SettingsInvalid` when
+    Telegram refuses the token."""
+    from bot.telegram.channel import TelegramChannel
+
+    logs.configure(
+        settings.metnos_log_level, file=settings.metnos_log_file, secrets=secrets_of(settings)
+    )
+    async with open_house(settings, "run") as house:
+        channel = TelegramChannel(
+            settings=settings,
+            stores=house.stores,
+            turns=house.turns,
+            texts=house.texts,
+            clock=house.clock,
+        )
+        running = asyncio.create_task(channel.run())
+        warming = asyncio.create_task(warm(house))
+        if ready is not None:
+            ready.set()
+        try:
+            await asyncio.shield(running)
+        finally:
+            warming.cancel()
+            await channel.stop(STOP_GRACE_S)
+            running.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.gather(running, warming, return_exceptions=True)
+
+
+async def warm(house: House) -> None:
+    """Start the bundled model and let it read the stable part of the prompt, in the background."""
+    if house.server is not None:
+        await house.turns.warm()

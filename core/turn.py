@@ -1,0 +1,486 @@
+"""The door for requests: one inbound in, events out, exactly one of them the end.
+
+A turn is opened in the store before anything is asked of a model and closed in the transaction
+that also queues its reply; an inbound delivered twice runs once. Knows no channel.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import logging
+from collections.abc import AsyncIterator, Collection, Mapping
+from dataclasses import dataclass, replace
+from zoneinfo import ZoneInfo
+
+from core.catalog.loader import CatalogLoader
+from core.clock import Clock
+from core.config import Settings
+from core.errors import ErrorCode, ErrorInfo, MetnosError, ModelError, to_error_info
+from core.execution.context import Exchange, TurnContext
+from core.execution.invoke import Gate
+from core.execution.paths import scope_for
+from core.i18n import Texts
+from core.language import clean_request, guess_lang
+from core.levels.proposal import Proposer
+from core.levels.renderer import Renderer
+from core.levels.runner import Outcome, Runner
+from core.levels.terminator import Closing, Terminator
+from core.llm.tiers import Tiers
+from core.messages import (
+    Actor,
+    Block,
+    ChatAddress,
+    FinalKind,
+    Inbound,
+    InboundKind,
+    Reply,
+    TurnClosed,
+    TurnEvent,
+    TurnStarted,
+)
+from core.observation import Effects, Observation
+from core.store import actors, effects, outbox, scratchpad, turns, usage
+from core.store.database import Transaction
+from core.store.stores import Stores
+from core.store.turn_log import TurnLog, append_missing
+from core.turn_report import log_line
+from core.turn_state import StepRecord, TurnState
+
+log = logging.getLogger(__name__)
+
+MAX_REQUEST = 20_000
+SCRATCHPAD_TTL = dt.timedelta(hours=1)
+CONVERSATION_AGE = dt.timedelta(hours=2)
+CONVERSATION_TURNS = 3
+MOST_REMEMBERED = 300
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStatus:
+    """What a conversation is working on. `seconds` since it began."""
+
+    turn_id: str
+    request: str
+    seconds: float
+
+
+@dataclass(slots=True)
+class _Running:
+    task: asyncio.Task[None]
+    turn_id: str
+    request: str
+    started: float
+    state: TurnState
+    stopped: bool = False
+
+
+class Turns:
+    """Runs turns, one at a time per conversation, any number of conversations beside each other.
+
+    `outbox_channels`: channels whose replies go out through the outbox.
+    """
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        stores: Stores,
+        clock: Clock,
+        texts: Texts,
+        loader: CatalogLoader,
+        gate: Gate,
+        tiers: Tiers,
+        proposers: Mapping[str, Proposer],
+        turn_log: TurnLog,
+        outbox_channels: Collection[str] = ("telegram",),
+    ) -> None:
+        self._settings, self._stores, self._clock = settings, stores, clock
+        self._texts, self._loader, self._tiers = texts, loader, tiers
+        self._runner, self._terminator = Runner(gate), Terminator(texts)
+        self._proposers, self._turn_log = proposers, turn_log
+        self._outbox_channels = frozenset(outbox_channels)
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._running: dict[str, _Running] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._to_mark: list[str] = []
+
+    # -- the door ---------------------------------------------------------------------------------
+
+    async def run(self, inbound: Inbound) -> AsyncIterator[TurnEvent]:
+        """Run the turn of an inbound and yield what happens; the last event is its end, emitted
+        after the commit. Leaving the iterator early does not stop the turn.
+
+        An inbound that had its turn already yields that end again and runs nothing.
+        """
+        queue: asyncio.Queue[TurnEvent | None] = asyncio.Queue()
+        task = asyncio.create_task(self._walk(inbound, queue))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: queue.put_nowait(None))
+        while (event := await queue.get()) is not None:
+            yield event
+        await task
+
+    async def stop(self, address: ChatAddress) -> bool:
+        """End the running turn of a conversation. It closes itself and says what had been done.
+
+        False when none is running. Returns when the turn is closed.
+        """
+        running = self._running.get(address.key)
+        if running is None or running.task.done():
+            return False
+        running.stopped = True
+        running.task.cancel()
+        await asyncio.wait([running.task])
+        return True
+
+    def status(self, address: ChatAddress) -> TurnStatus | None:
+        running = self._running.get(address.key)
+        if running is None:
+            return None
+        seconds = self._clock.monotonic() - running.started
+        return TurnStatus(running.turn_id, running.request, seconds)
+
+    async def recover(self) -> None:
+        """Settle what an earlier process left: missing log lines, turns nobody will deliver again.
+
+        Turns of channels with an inbox are delivered again by it and settle themselves then.
+        """
+        await append_missing(self._stores.main, self._turn_log)
+        async with self._stores.main.read() as tx:
+            left = await turns.running(tx)
+        for stored in left:
+            address = ChatAddress.from_key(stored.conversation)
+            if address.channel in self._outbox_channels:
+                continue
+            async with self._stores.main.read() as tx:
+                actor = await actors.get_actor(tx, stored.actor_id)
+            if actor is not None:
+                context = self._context(
+                    stored.id, actor, address, stored.lang, stored.started_at, stored.request, ()
+                )
+                await self._interrupted(context, TurnState(stored.id, stored.request))
+
+    async def close(self) -> None:
+        """End all running turns without closing them: the next start takes them up again."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        if self._to_mark:
+            async with self._stores.main.write() as tx:
+                await self._mark_logged(tx)
+
+    # -- one turn ---------------------------------------------------------------------------------
+
+    async def _walk(self, inbound: Inbound, queue: asyncio.Queue[TurnEvent | None]) -> None:
+        lock = self._locks.setdefault(inbound.address.key, asyncio.Lock())
+        async with lock:
+            try:
+                await self._turn(inbound, queue)
+            except MetnosError as exc:
+                # Not even the store answered: the person still hears something.
+                log.exception("turn could not be kept", extra={"inbound": inbound.id})
+                queue.put_nowait(self._unkept(inbound, to_error_info(exc)))
+            except Exception as exc:
+                log.exception("turn failed", extra={"inbound": inbound.id})
+                queue.put_nowait(self._unkept(inbound, to_error_info(exc)))
+            finally:
+                self._running.pop(inbound.address.key, None)
+        if not lock.locked() and not getattr(lock, "_waiters", None):
+            self._locks.pop(inbound.address.key, None)
+
+    async def _turn(self, inbound: Inbound, queue: asyncio.Queue[TurnEvent | None]) -> None:
+        async with self._stores.main.read() as tx:
+            actor = await actors.find_actor(tx, inbound.address.channel, inbound.sender_id)
+            former = await turns.find_by_inbound(tx, inbound.id)
+            talk = (
+                ()
+                if actor is None
+                else await turns.recent(tx, inbound.address.key, actor.id, CONVERSATION_TURNS)
+            )
+        if actor is None:
+            queue.put_nowait(self._unkept(inbound, ErrorInfo(ErrorCode.NOT_AUTHORIZED)))
+            return
+        if former is not None and former.state == "closed":
+            queue.put_nowait(_told_before(former))
+            return
+        now = self._clock.now()
+        request = clean_request(inbound.text)
+        lang = self._lang(actor, inbound, request)
+        turn_id = self._clock.new_id() if former is None else former.id
+        context = self._context(
+            turn_id,
+            actor,
+            inbound.address,
+            lang,
+            now,
+            request[:MAX_REQUEST],
+            [e for e in talk if now - e.ended_at <= CONVERSATION_AGE],
+            quoted=inbound.quoted,
+        )
+        if former is None:
+            async with self._stores.main.write() as tx:
+                await self._mark_logged(tx)
+                await turns.open_turn(
+                    tx,
+                    turn_id=turn_id,
+                    inbound_id=inbound.id,
+                    actor_id=actor.id,
+                    conversation=inbound.address.key,
+                    lang=lang,
+                    request=context.request,
+                    now=now,
+                )
+        state = TurnState(turn_id, context.request)
+        if former is not None and await self._left_effects(turn_id):
+            queue.put_nowait(await self._interrupted(context, state))
+            return
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - we run in one
+        running = _Running(task, turn_id, context.request, self._clock.monotonic(), state)
+        self._running[inbound.address.key] = running
+        queue.put_nowait(TurnStarted(turn_id, lang))
+        try:
+            outcome = await self._outcome(context, inbound, request, running, queue)
+            closed = await self._close(context, outcome)
+        except asyncio.CancelledError:
+            if not running.stopped:
+                raise
+            task.uncancel()
+            closed = await self._stopped(context, running.state)
+        queue.put_nowait(closed)
+
+    async def _outcome(
+        self,
+        context: TurnContext,
+        inbound: Inbound,
+        request: str,
+        running: _Running,
+        queue: asyncio.Queue[TurnEvent | None],
+    ) -> Outcome:
+        """Walk the turn; whatever goes wrong is an outcome."""
+        state = running.state
+
+        def failed(error: ErrorInfo) -> Outcome:
+            return Outcome(running.state, FinalKind.ERROR, error=error)
+
+        if inbound.kind not in {InboundKind.TEXT, InboundKind.SCHEDULED} or not request:
+            return failed(ErrorInfo(ErrorCode.UNSUPPORTED))
+        if len(request) > MAX_REQUEST:
+            return failed(ErrorInfo(ErrorCode.REQUEST_TOO_LONG, {"limit": MAX_REQUEST}))
+        if not context.catalog.executors:
+            return failed(ErrorInfo(ErrorCode.CATALOG_EMPTY))
+
+        async def on_state(new: TurnState) -> None:
+            running.state = new
+
+        try:
+            proposer = await self._proposer()
+            return await self._runner.run(
+                context,
+                state,
+                proposer,
+                emit=queue.put_nowait,
+                phrase=lambda tool: self._phrase(context, tool),
+                on_state=on_state,
+            )
+        except ModelError as exc:
+            log.warning("model failed", extra={"code": exc.code.value, "detail": exc.detail})
+            return failed(to_error_info(exc))
+        except Exception as exc:
+            log.exception("walk failed", extra={"turn_id": context.turn_id})
+            return failed(to_error_info(exc))
+
+    async def _proposer(self) -> Proposer:
+        traits = await self._tiers.traits_of("plan")
+        return self._proposers[traits.engine]
+
+    def _phrase(self, context: TurnContext, tool: str) -> str:
+        executor = context.catalog.executors.get(tool)
+        if executor is None:
+            return self._texts.say("progress.working", context.lang)
+        return executor.manifest.phrase[context.lang]
+
+    def _lang(self, actor: Actor, inbound: Inbound, request: str) -> str:
+        default = self._settings.metnos_lang
+        known = actor.lang or inbound.lang
+        return known if known in self._texts.langs else guess_lang(request, default=default)
+
+    def _context(
+        self,
+        turn_id: str,
+        actor: Actor,
+        address: ChatAddress,
+        lang: str,
+        now: dt.datetime,
+        request: str,
+        talk: Collection[turns.Exchange],
+        quoted: str | None = None,
+    ) -> TurnContext:
+        return TurnContext(
+            turn_id=turn_id,
+            actor=actor,
+            address=address,
+            lang=lang,
+            tz=actor.tz or self._settings.metnos_tz,
+            now=now,
+            request=request,
+            catalog=self._loader.current(),
+            scope=scope_for(actor, self._settings),
+            conversation=tuple(
+                Exchange(e.request[:MOST_REMEMBERED], e.answer[:MOST_REMEMBERED]) for e in talk
+            ),
+            quoted=quoted,
+        )
+
+    # -- ends -------------------------------------------------------------------------------------
+
+    async def _close(
+        self, context: TurnContext, outcome: Outcome, *, closing: Closing | None = None
+    ) -> TurnClosed:
+        """Write the end: turn, reply, journal and usage in one transaction, then the log line."""
+        made = closing or self._terminator.close(
+            outcome,
+            request=context.request,
+            lang=context.lang,
+            tz=context.tz,
+            home=context.scope.home,
+            catalog=context.catalog,
+        )
+        reply, now = made.reply, self._clock.now()
+        cost = self._cost(outcome)
+        line = log_line(
+            context=context,
+            outcome=outcome,
+            reply=reply,
+            ended=now,
+            mode=self._settings.metnos_mode,
+            match_source="engine",
+            cost=cost,
+            unbacked=made.unbacked,
+        )
+        day = context.now.astimezone(ZoneInfo(context.tz)).date()
+        key = f"{context.turn_id}:final"
+        queued = context.address.channel in self._outbox_channels
+        async with self._stores.main.write() as tx:
+            await self._mark_logged(tx)
+            await turns.close_turn(
+                tx,
+                context.turn_id,
+                reply.final_kind,
+                line,
+                now,
+                answer=reply.plain,
+                reply=reply.to_json(),
+                log_day=day,
+            )
+            if any("scratchpad_id" in record.shown for record in outcome.state.steps):
+                await scratchpad.close_turn(tx, context.turn_id, now + SCRATCHPAD_TTL)
+            if queued:
+                await outbox.enqueue(tx, key, context.address, reply.to_json(), now)
+            await usage.add(
+                tx,
+                context.actor.id,
+                day,
+                tokens_in=outcome.usage.tokens_in,
+                tokens_out=outcome.usage.tokens_out,
+                cached=outcome.usage.cached,
+                money=cost,
+                turns=1,
+            )
+        self._log(context.turn_id, line, day)
+        return TurnClosed(
+            context.turn_id, reply.final_kind, reply, outcome.error, key if queued else None
+        )
+
+    def _log(self, turn_id: str, line: Mapping[str, object], day: dt.date) -> None:
+        """The line is in the database already: a log that cannot be written now is written at
+        the next start."""
+        try:
+            self._turn_log.append(line, day=day)
+            self._to_mark.append(turn_id)
+        except MetnosError:
+            log.exception("turn log refused a line")
+
+    async def _mark_logged(self, tx: Transaction) -> None:
+        """Mark what the log holds, along with the next commit that is due anyway."""
+        while self._to_mark:
+            await turns.mark_logged(tx, self._to_mark[-1])
+            self._to_mark.pop()
+
+    def _cost(self, outcome: Outcome) -> float:
+        if not outcome.model_calls:
+            return 0.0
+        prices = self._tiers.settings_of("plan")
+        used = outcome.usage
+        return (
+            used.tokens_in * prices.input_price + used.tokens_out * prices.output_price
+        ) / 1_000_000
+
+    async def _left_effects(self, turn_id: str) -> bool:
+        async with self._stores.main.read() as tx:
+            return bool(await effects.of_turn(tx, turn_id))
+
+    async def _stopped(self, context: TurnContext, state: TurnState) -> TurnClosed:
+        return await self._cut_short(context, state, ErrorInfo(ErrorCode.STOPPED))
+
+    async def _interrupted(self, context: TurnContext, state: TurnState) -> TurnClosed:
+        return await self._cut_short(context, state, ErrorInfo(ErrorCode.INTERRUPTED))
+
+    async def _cut_short(
+        self, context: TurnContext, state: TurnState, error: ErrorInfo
+    ) -> TurnClosed:
+        """Close a turn that did not come to its end, from what the journal knows.
+
+        A change that was begun and not settled is unknown: said, and never run again.
+        """
+        async with self._stores.main.write() as tx:
+            journal = await effects.of_turn(tx, context.turn_id)
+            for effect in journal:
+                if effect.state is effects.EffectState.STARTED:
+                    await effects.finish(
+                        tx, effect.key, effects.EffectState.UNKNOWN, self._clock.now()
+                    )
+        known = {record.number for record in state.steps}
+        state = replace(
+            state,
+            steps=(*state.steps, *(_from_journal(e) for e in journal if e.step not in known)),
+        )
+        outcome = Outcome(state, FinalKind.ERROR, error=error)
+        renderer = Renderer(self._texts, context.lang, context.tz, context.scope.home)
+        blocks = self._terminator.failure(error, state.steps, renderer)
+        reply = Reply(tuple(blocks), context.lang, context.turn_id, FinalKind.ERROR)
+        return await self._close(context, outcome, closing=Closing(reply))
+
+    def _unkept(self, inbound: Inbound, error: ErrorInfo) -> TurnClosed:
+        """An end that stands nowhere, for when there is no turn to close."""
+        lang = inbound.lang if inbound.lang in self._texts.langs else self._settings.metnos_lang
+        text = self._texts.say(error.message_key, str(lang), **error.params)
+        reply = Reply((Block("text", text),), str(lang), None, FinalKind.ERROR)
+        return TurnClosed("", FinalKind.ERROR, reply, error)
+
+
+def _told_before(stored: turns.StoredTurn) -> TurnClosed:
+    data = stored.reply
+    reply = Reply.from_json(data) if data else Reply((), stored.lang, stored.id)
+    kind = stored.final_kind or FinalKind.ERROR
+    return TurnClosed(stored.id, kind, reply, None, f"{stored.id}:final")
+
+
+def _from_journal(effect: effects.StoredEffect) -> StepRecord:
+    """A step of which only the journal tells."""
+    done = effect.state is effects.EffectState.DONE
+    found = {
+        effects.EffectState.DONE: Effects.DONE,
+        effects.EffectState.FAILED: Effects.NONE,
+    }.get(effect.state, Effects.UNKNOWN)
+    summary = effect.summary if isinstance(effect.summary, Mapping) else {}
+    observation = (
+        Observation(ok=True, effects=found)
+        if done
+        else Observation.failed(ErrorCode.INTERRUPTED, effects=found)
+    )
+    return StepRecord(effect.step, effect.tool, {}, {}, observation, {}, ran=True, preview=summary)
