@@ -61,9 +61,8 @@ def detect(fd: int, size: int) -> Encoding:
     `params["kind"]` when the format is known.
     """
     head = os.pread(fd, SAMPLE, 0)
-    for mark, codec in _BOMS:
-        if head.startswith(mark):
-            return Encoding(codec, mark=len(mark))
+    if (known := marked(head)) is not None:
+        return known
     for magic, kind in _MAGIC:
         if head.startswith(magic):
             raise Failure("not_text", f"this is a {kind} file, not text", kind=kind)
@@ -77,6 +76,14 @@ def detect(fd: int, size: int) -> Encoding:
     ):
         return Encoding("utf-8")
     return guess(tail if _is_utf8(head, whole=not tail) else head)
+
+
+def marked(head: bytes) -> Encoding | None:
+    """The encoding that the mark at the start of a file names, if there is one."""
+    for mark, codec in _BOMS:
+        if head.startswith(mark):
+            return Encoding(codec, mark=len(mark))
+    return None
 
 
 def _is_utf8(piece: bytes, *, whole: bool) -> bool:

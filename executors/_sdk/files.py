@@ -58,8 +58,10 @@ class Place:
 
 
 def shown(path: object) -> str:
-    """A path as it may stand in a result: broken characters replaced, at most 1000 characters."""
-    return str(path).encode("utf-8", "replace").decode("utf-8")[:1000]
+    """A path as it may stand in a result: broken characters replaced, at most 1000 characters;
+    "" for what is no path."""
+    text = path if isinstance(path, str) else ""
+    return text.encode("utf-8", "replace").decode("utf-8")[:1000]
 
 
 def locate(call: Call, path: object, *, in_trash: bool = False) -> Place:
@@ -212,13 +214,12 @@ def state_of(place: Place, info: os.stat_result | None, **more: Any) -> dict[str
     }
 
 
-def arg_paths(call: Call, *, key: str = "paths") -> list[object]:
-    """The paths of a call that takes `paths` or `entries`, in their order; an entry without a
-    path stands as None."""
-    given = call.args.get(key)
+def arg_paths(call: Call) -> list[str | None]:
+    """The paths of a call that takes `paths` or `entries`, in their order; what is no path, or an
+    entry without one, stands as None."""
+    given = call.args.get("paths")
     if given is None:
-        given = [
-            entry.get("path") if isinstance(entry, dict) else entry
-            for entry in call.args.get("entries") or ()
-        ]
-    return [given] if isinstance(given, str) else list(given)
+        entries = call.args.get("entries") or ()
+        given = [entry.get("path") if isinstance(entry, dict) else entry for entry in entries]
+    listed = [given] if isinstance(given, str) else list(given)
+    return [path if isinstance(path, str) else None for path in listed]

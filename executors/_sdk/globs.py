@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 MAX_PATTERNS = 200
 # A bare word is an extension when it is one of these, else a piece of the name.
-_EXTENSIONS = frozenset(
-    """pdf doc docx xls xlsx ppt pptx odt ods odp rtf txt md tex csv tsv json xml html htm yaml yml
-    toml ini cfg conf log eml mbox ics vcf epub mobi jpg jpeg png gif bmp tif tiff svg webp heic raw
-    mp3 wav ogg oga flac m4a aac mp4 m4v mkv avi mov webm zip tar gz tgz bz2 xz 7z rar iso img deb
-    rpm apk exe dmg bak tmp part py js ts css c h cpp hpp java rs go rb php sh sql db sqlite p7m
-    key pem crt gpx kml srt ttf otf""".split()
-)
+_EXTENSION_WORDS = """
+pdf doc docx xls xlsx ppt pptx odt ods odp rtf txt md tex csv tsv json xml html htm yaml yml toml
+ini cfg conf log eml mbox ics vcf epub mobi jpg jpeg png gif bmp tif tiff svg webp heic raw mp3 wav
+ogg oga flac m4a aac mp4 m4v mkv avi mov webm zip tar gz tgz bz2 xz 7z rar iso img deb rpm apk exe
+dmg bak tmp part py js ts css c h cpp hpp java rs go rb php sh sql db sqlite p7m key pem crt gpx
+kml srt ttf otf
+"""
+_EXTENSIONS = frozenset(_EXTENSION_WORDS.split())
 _GLOB = re.compile(r"[*?\[]")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
@@ -55,7 +56,8 @@ class Patterns:
 
 def _spread(pattern: str) -> list[str]:
     """`*.{jpg,png}` as two patterns; at most `MAX_PATTERNS`."""
-    waiting, plain = [pattern], []
+    waiting = [pattern]
+    plain: list[str] = []
     while waiting and len(plain) + len(waiting) <= MAX_PATTERNS:
         one = waiting.pop(0)
         found = _BRACES.search(one)

@@ -53,7 +53,7 @@ def to_trash(call: Call, place: Place) -> Place:
     """Move the thing at `place` into the trash; where it is now."""
     target = trash_place(call, place)
     make_folders(target.parent, mode=0o700)
-    transfer(place, target, trash_name=call.trash_name)
+    transfer(place, target)
     return target
 
 
@@ -92,7 +92,7 @@ def own_copy(call: Call, place: Place, info: os.stat_result | None) -> Place | N
     return None
 
 
-def transfer(source: Place, target: Place, *, trash_name: str) -> None:
+def transfer(source: Place, target: Place) -> None:
     """Move a file, link or folder to a free place whose folder exists, also across file systems.
 
     Across them everything is copied and synced under the new name before the old one is removed.

@@ -1,0 +1,57 @@
+"""What the tests of the file executors share: running one in the cage, and out of it, quickly."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from executors._sdk.call import Call
+from executors._sdk.result import Failure, failure
+from tests.support.run_executor import TREE, call_document, run_executor
+
+NAMES = ("find_files", "read_files", "write_files", "list_dirs", "move_files", "delete_files")
+CHANGING = ("write_files", "move_files", "delete_files")
+
+
+def run(
+    name: str, args: Mapping[str, Any], *roots: Path, mode: str = "run", **about: Any
+) -> dict[str, Any]:
+    """One call in this process, for tables of cases; the dict an executor gives."""
+    document = call_document(name, args, roots=[os.path.realpath(root) for root in roots], **about)
+    main = importlib.import_module(f"executors.{name}.main")
+    try:
+        result: dict[str, Any] = getattr(main, mode)(Call({**document, "mode": mode}))
+    except Failure as failed:
+        return failure(failed.code, failed.detail, **failed.params)
+    return result
+
+
+def run_caged(
+    name: str, args: Mapping[str, Any], *roots: Path, mode: Any = "run", **about: Any
+) -> dict[str, Any]:
+    """The same call as the engine makes it, in a child process."""
+    return run_executor(TREE / name, args, mode=mode, roots=roots, **about)
+
+
+def birth_tests(name: str) -> list[dict[str, Any]]:
+    data = tomllib.loads((TREE / name / "manifest.toml").read_text(encoding="utf-8"))
+    tests: list[dict[str, Any]] = data["tests"]
+    return tests
+
+
+def snapshot(folder: Path) -> dict[str, tuple[str, bytes | str]]:
+    """All that is in a folder, to tell that nothing changed."""
+    seen: dict[str, tuple[str, bytes | str]] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            seen[name] = ("link", str(path.readlink()))
+        elif path.is_file():
+            seen[name] = ("file", path.read_bytes())
+        else:
+            seen[name] = ("other", "")
+    return seen
