@@ -20,6 +20,7 @@ import marshal
 import posix
 import sys
 import time
+from _json import encode_basestring, make_encoder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,8 +55,10 @@ def main(frame: dict[str, Any]) -> None:
             prctl(1, _signal.SIGKILL)
             if posix.getppid() == keeper:
                 work(frame)
-        finally:
+        except MemoryError:
             posix._exit(OUT_OF_MEMORY)
+        finally:
+            posix._exit(1)
     null = posix.open("/dev/null", posix.O_RDWR)
     for fd in (0, 1, 2, frame["progress_fd"]):
         posix.dup2(null, fd)
@@ -181,8 +184,6 @@ def work(frame: dict[str, Any]) -> None:
         write_all(1, text)
     except MemoryError:
         code = OUT_OF_MEMORY
-    except BrokenPipeError:
-        code = 1
     posix._exit(code)
 
 
@@ -285,8 +286,6 @@ class Progress:
 def encode(document: Any) -> bytes:
     """The document as one line of UTF-8 JSON without NaN. Lone surrogates become '?'."""
     try:
-        from _json import encode_basestring, make_encoder
-
         encoder = make_encoder({}, refuse, encode_basestring, None, ":", ",", False, False, False)
         text = "".join(encoder(document, 0))
     except (TypeError, ValueError, RecursionError) as exc:

@@ -57,7 +57,7 @@ def resolve(requires: tuple[str, ...]) -> Packages:
         names |= import_names(distribution)
         site_dirs[str(distribution.locate_file(""))] = None
         for extra in {"", *extras}:
-            key = (name.lower().replace("_", "-"), extra)
+            key = (_normal(name), _normal(extra))
             if key in seen:
                 continue
             seen.add(key)
@@ -78,7 +78,7 @@ def import_names(distribution: metadata.Distribution) -> set[str]:
             names.add(top.partition(".")[0])
     if not names:
         names.update((distribution.read_text("top_level.txt") or "").split())
-    return {name for name in names if name.isidentifier()}
+    return {name for name in names if re.fullmatch(r"\w+", name)}
 
 
 def environment(extra: str) -> dict[str, str]:
@@ -138,8 +138,16 @@ def _one(tokens: list[str], env: Mapping[str, str]) -> tuple[bool, list[str]]:
     if tokens[1] == "not":
         tokens = [tokens[0], "not in", *tokens[3:]]
     left, operator, right = tokens[:3]
+    if "extra" in (left, right):
+        sides = (_normal(_value(left, env)), _normal(_value(right, env)))
+        return _compare(sides[0], operator, sides[1], versions=False), tokens[3:]
     versions = any("version" in side for side in (left, right) if not _quoted(side))
-    return _compare(_value(left, env), operator, _value(right, env), versions), tokens[3:]
+    sides = (_value(left, env), _value(right, env))
+    return _compare(sides[0], operator, sides[1], versions=versions), tokens[3:]
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _quoted(token: str) -> bool:
@@ -150,7 +158,7 @@ def _value(token: str, env: Mapping[str, str]) -> str:
     return token[1:-1] if _quoted(token) else env[token]
 
 
-def _compare(left: str, operator: str, right: str, versions: bool) -> bool:
+def _compare(left: str, operator: str, right: str, *, versions: bool) -> bool:
     if operator in {"in", "not in"}:
         return (left in right) is (operator == "in")
     a: object = _version(left) if versions else left

@@ -80,7 +80,7 @@ class ProcessCage:
     def __init__(
         self, *, python: Path = Path(sys.executable), max_parallel: int | None = None
     ) -> None:
-        self._argv = (str(python), "-I", "-S", "-c", LOADER)
+        self._argv: tuple[str, ...] = (str(python), "-I", "-S", "-c", LOADER)
         self._slots = asyncio.Semaphore(max_parallel or max(4, os.cpu_count() or 1))
 
     async def run(

@@ -1,0 +1,78 @@
+"""A cage whose processes can be recognised, so that a test can say that none is left."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.execution.cage.process import Mode, ProcessCage
+from core.observation import Observation
+from tests.support.run_executor import (
+    SimpleLimits,
+    SimpleManifest,
+    SimpleProgram,
+    SimpleSdk,
+    call_document,
+    read_sdk,
+)
+
+
+class Room:
+    """Runs a piece of code as an executor in a marked cage."""
+
+    def __init__(self) -> None:
+        self.token = f"room-{secrets.token_hex(8)}"
+        self.cage = ProcessCage()
+        self.cage._argv = (*self.cage._argv, self.token)  # seen in /proc as part of the command
+        self.sdk: SimpleSdk = read_sdk()
+
+    async def run(
+        self,
+        code: str | bytes,
+        args: dict[str, Any] | None = None,
+        *,
+        mode: Mode = "run",
+        files: dict[str, bytes] | None = None,
+        memory_mb: int = 256,
+        cpu_s: int = 5,
+        output_bytes: int = 1_048_576,
+        file_mb: int = 1,
+        private_hosts: tuple[str, ...] = (),
+        on_progress: Any = None,
+        **manifest: Any,
+    ) -> Observation:
+        body = code if isinstance(code, bytes) else code.encode()
+        limits = SimpleLimits(memory_mb, cpu_s, output_bytes, file_mb)
+        program = SimpleProgram(
+            SimpleManifest(
+                **{"name": "get_now", "timeout_s": 10.0, **manifest},
+                limits=limits,
+            ),
+            {"main.py": body, **(files or {})},
+        )
+        document = call_document("get_now", args or {}, private_hosts=private_hosts)
+        return await self.cage.run(program, self.sdk, document, mode=mode, on_progress=on_progress)
+
+    def left(self) -> list[int]:
+        """The processes of this room that still live."""
+        found = []
+        for folder in Path("/proc").iterdir():
+            if folder.name.isdecimal():
+                try:
+                    line = (folder / "cmdline").read_bytes()
+                except OSError:
+                    continue
+                if self.token.encode() in line:
+                    found.append(int(folder.name))
+        return found
+
+
+@pytest.fixture
+def room() -> Iterator[Room]:
+    made = Room()
+    yield made
+    assert made.left() == []
