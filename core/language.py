@@ -14,8 +14,8 @@ _WORDS = {
         """il lo la i gli le un uno una di del della dei delle dello che e ed o a al alla ai da
         dal in nel nella con su per tra fra mi ti ci si è sono ho hai ha che cosa quanto quanti
         quale quali dove come quando perché non più questo questa quello quella mio mia miei tuo
-        sul sulla ore dimmi leggi scrivi trova cerca apri mostra metti fai fammi ciao grazie oggi ieri domani
-        tutti tutte nella negli ultimi ultime""".split()
+        sul sulla ore dimmi leggi scrivi trova cerca apri mostra metti fai fammi ciao grazie
+        oggi ieri domani tutti tutte nella negli ultimi ultime""".split()
     ),
     "en": frozenset(
         """the a an of to in on at is are was were be do does did have has had what which who where

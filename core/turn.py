@@ -35,6 +35,7 @@ from core.messages import (
     Inbound,
     InboundKind,
     Reply,
+    Role,
     TurnClosed,
     TurnEvent,
     TurnStarted,
@@ -161,6 +162,19 @@ class Turns:
                     stored.id, actor, address, stored.lang, stored.started_at, stored.request, ()
                 )
                 await self._interrupted(context, TurnState(stored.id, stored.request))
+
+    async def warm(self) -> None:
+        """Let the model read the part of the prompt that never changes, so that the first turn
+        does not wait for it. A model that does not answer is left to the turn to tell."""
+        address = ChatAddress("warm", "0")
+        actor = Actor("warm", Role.GUEST, "warm")
+        lang = self._settings.metnos_lang
+        context = self._context("warm", actor, address, lang, self._clock.now(), "", ())
+        try:
+            proposer = await self._proposer()
+            await proposer.warm(context)
+        except ModelError as exc:
+            log.warning("model not warmed", extra={"detail": exc.detail})
 
     async def close(self) -> None:
         """End all running turns without closing them: the next start takes them up again."""

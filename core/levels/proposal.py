@@ -51,3 +51,7 @@ class Proposer(Protocol):
         Raises `ModelError` when no usable reply came.
         """
         ...
+
+    async def warm(self, context: TurnContext) -> None:
+        """Let the server read what every prompt begins with. Raises `ModelError`."""
+        ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from core.errors import ModelReplyInvalid
 from core.execution.builtins import SCRATCHPAD_READ, has_scratchpad, scratchpad_spec
@@ -51,6 +52,12 @@ class SimpleProposer:
             if not reply.tool_calls and not reply.text.strip():
                 raise ModelReplyInvalid("empty reply, twice")
         return self._proposal(reply, names, usage, model_ms)
+
+    async def warm(self, context: TurnContext) -> None:
+        """See `Proposer.warm`."""
+        names = await self._choose(context)
+        request = self._request(context, TurnState("", ""), names, None)
+        await self._tiers.for_role("plan").complete(replace(request, max_tokens=1))
 
     async def _choose(self, context: TurnContext) -> tuple[str, ...]:
         traits = await self._tiers.traits_of("plan")
