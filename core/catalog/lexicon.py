@@ -135,6 +135,9 @@ class Lexicon:
         # First stem of a phrase → the whole phrases that begin with it.
         self._phrases: dict[str, list[tuple[tuple[str, ...], Meaning]]] = {}
         self._near: dict[Kind, dict[str, list[str]]] = {}
+        self._implied = {
+            verb: said["implies"] for verb, said in lists["verb"].items() if "implies" in said
+        }
         self.concepts: dict[Kind, frozenset[str]] = {}
         for kind, table in lists.items():
             self.concepts[kind] = frozenset(table)
@@ -158,17 +161,23 @@ class Lexicon:
         """Every single-word stem that has a meaning."""
         return self._words
 
+    def near(self, kind: Kind, concept: str) -> Sequence[str]:
+        """Concepts of the same kind that often serve the same wish."""
+        return self._near[kind].get(concept, ())
+
     def is_verb(self, stemmed: str) -> bool:
         """Whether the stem plainly names an action, so that it may open a clause."""
         return any(
             kind == "verb" and weight == 1.0 for kind, _, weight in self._words.get(stemmed, ())
         )
 
-    def senses(self, words: Sequence[str], stems: Sequence[str], *, near: float) -> Senses:
+    def senses(
+        self, words: Sequence[str], stems: Sequence[str], *, related: float, implied: float
+    ) -> Senses:
         """What the words, whose stems are given, may mean.
 
-        A phrase stands for its words. Related concepts (`near` in the lists) count `near` times,
-        participles half as verbs.
+        A phrase stands for its words; participles count half as verbs. What a verb implies weighs
+        `implied`, and related concepts (`near` in the lists) count `related` times.
         """
         found = Senses()
         covered = 0
@@ -184,11 +193,14 @@ class Lexicon:
             for kind, concept, weight in meanings:
                 said = weight * 0.5 if state and kind == "verb" else weight
                 raise_to(found.of(kind), concept, said)
-        for kind, related in self._near.items():
+        for verb, weight in found.verbs.items():
+            if weight == 1.0 and verb in self._implied:
+                raise_to(found.objects, self._implied[verb], implied)
+        for kind, near in self._near.items():
             direct = dict(found.of(kind))
             for concept, weight in direct.items():
-                for other in related.get(concept, ()):
-                    raise_to(found.of(kind), other, weight * near)
+                for other in near.get(concept, ()):
+                    raise_to(found.of(kind), other, weight * related)
         return found
 
 

@@ -6,7 +6,7 @@ How many points a tool gets is `prefilter_index`'s business; here they become a 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 
@@ -72,7 +72,8 @@ def rank(
         return [Ranked(name, 0) for name in index.names[:k_max]]
     best = nsmallest(k_max, scores, key=lambda number: (-scores[number], number))
     kept = best[: adaptive_k([scores[number] for number in best], k_min=k_min, k_max=k_max)]
-    wanted = dict.fromkeys([*leaders, *_companions(index, kept)])
+    companions = [other for number in kept for other in index.companions_of(number)]
+    wanted = dict.fromkeys([*leaders, *companions])
     extra = [number for number in wanted if number not in kept][: max(0, k_max - 1)]
     chosen = {*kept[: k_max - len(extra)], *extra}
     ordered = sorted(chosen, key=lambda number: (-scores.get(number, 0), number))
@@ -151,17 +152,7 @@ def _scores(
             points[number] = max(points.get(number, 0.0), value * weight)
     if evidence is not None:
         for tool, vote in evidence.votes(query).items():
-            number_or_none = index.position(tool)
-            if number_or_none is not None:
-                points[number_or_none] = points.get(number_or_none, 0.0) + _EVIDENCE * vote
+            if (place := index.position(tool)) is not None:
+                points[place] = points.get(place, 0.0) + _EVIDENCE * vote
     scores = {n: round(value * _SCALE) for n, value in points.items() if value >= 1.0}
     return scores, [number for number in leaders if number in scores]
-
-
-def _companions(index: PrefilterIndex, kept: Collection[int]) -> list[int]:
-    return [
-        number
-        for consumer in kept
-        for name in index.companions_of(index.names[consumer])
-        if (number := index.position(name)) is not None
-    ]

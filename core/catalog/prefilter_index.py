@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Protocol
 
 from core.catalog.lexicon import (
@@ -63,6 +64,8 @@ _QUALIFIER = 8.0
 _LEADER = 6.0
 # Factors.
 _NEAR = 0.4
+_IMPLIED = 0.7
+_LENT = 0.9
 _ASKED_FOR = 0.5
 _OPEN_QUESTION = 0.4
 _QUALIFIER_UNSAID = 0.75
@@ -95,6 +98,7 @@ class PrefilterIndex:
             concept: 0.6 + 0.4 * self._idf(len(those))
             for concept, those in self._by_object.items()
         }
+        self._companions = self._read_companions()
         self._text: dict[str, list[tuple[int, float]]] = {}
         self._little: dict[str, list[tuple[tuple[str, ...], int]]] = {}
         self._read_texts()
@@ -104,19 +108,18 @@ class PrefilterIndex:
         return len(self.names)
 
     def position(self, name: str) -> int | None:
+        """Where the tool stands in `names`, None if it does not."""
         return self._position.get(name)
 
-    def companions_of(self, name: str) -> list[str]:
-        """Tools that go along with this one and stand in the catalogue, by name."""
-        item = self._items[self._position[name]]
-        producers = (other.name for other in self._items if name in other.producer_for)
-        return sorted({*item.companions, *producers} & self._position.keys() - {name})
+    def companions_of(self, position: int) -> Sequence[int]:
+        """Positions of the tools that go along with this one, in the order of their names."""
+        return self._companions.get(position, ())
 
     def clauses(self, query: str) -> list[list[str]]:
         """The request's tokens, cut where a further action begins; at most four pieces."""
         pieces: list[list[str]] = [[]]
         words = request_tokens(query)
-        for word, following in zip(words, [*words[1:], ""], strict=True):
+        for word, following in zip_longest(words, words[1:], fillvalue=""):
             opens = word in _AND and pieces[-1] and self._lexicon.is_verb(self.stem(following))
             if (word in _THEN or opens) and len(pieces) < _MAX_CLAUSES:
                 pieces.append([])
@@ -127,11 +130,13 @@ class PrefilterIndex:
     def stem(self, word: str) -> str:
         """The stem under which the lexicon or the catalogue knows the word, typos forgiven."""
         stemmed = stem(word)
-        if self._knows(stemmed) or len(word) < 5 or word in STOP_WORDS or not word.isalpha():
+        if self._lexicon.knows(stemmed) or word in STOP_WORDS or not word.isalpha():
             return stemmed
         bare = without_pronoun(word)
-        if bare is not None and self._knows(bare):
+        if bare is not None and self._lexicon.knows(bare):
             return bare
+        if stemmed in self._text or len(word) < 5:
+            return stemmed
         for written in (stemmed, bare, word):
             if written is not None and (meant := self._meant(written)):
                 return meant
@@ -140,7 +145,7 @@ class PrefilterIndex:
     def points(self, words: Sequence[str]) -> dict[int, float]:
         """Position → points of the tools that a clause speaks of."""
         stems = [self.stem(word) for word in words]
-        senses = self._lexicon.senses(words, stems, near=_NEAR)
+        senses = self._lexicon.senses(words, stems, related=_NEAR, implied=_IMPLIED)
         _fill_in(senses)
         points = self._by_meaning(senses)
         for word in dict.fromkeys(stems):
@@ -160,10 +165,11 @@ class PrefilterIndex:
         for concept, weight in verbs.items():
             for number in self._by_verb.get(concept, ()):
                 points[number] = points.get(number, 0.0) + _VERB * weight
+        self._lend(senses)
         for concept, weight in objects.items():
             those = self._by_object.get(concept, ())
             # An object that no said action fits is asked for: the source of what is acted with.
-            source = not any(verbs.get(self._verb[number], 0.0) >= 0.5 for number in those)
+            source = not self._acted_on(concept, verbs)
             for number in those:
                 verb = self._verb[number]
                 fit = verbs.get(verb, 0.0)
@@ -181,6 +187,23 @@ class PrefilterIndex:
                     points[number] *= unsaid
         return points
 
+    def _lend(self, senses: Senses) -> None:
+        """Let an action that the object itself has no tool for reach what the object also is.
+
+        Photos are moved by what moves files.
+        """
+        actions = {verb: w for verb, w in senses.verbs.items() if w == 1.0 and verb not in _ASKING}
+        named = [concept for concept, weight in senses.objects.items() if weight == 1.0]
+        for concept in named:
+            if not self._acted_on(concept, actions):
+                for other in self._lexicon.near("object", concept):
+                    if self._acted_on(other, actions):
+                        raise_to(senses.objects, other, _LENT)
+
+    def _acted_on(self, concept: str, verbs: Mapping[str, float]) -> bool:
+        those = self._by_object.get(concept, ())
+        return any(verbs.get(self._verb[number], 0.0) >= 0.5 for number in those)
+
     def _leaders(self, senses: Senses, points: Mapping[int, float]) -> set[int]:
         """The best tool of each plainly named object and qualifier, so that none goes without."""
         named = [
@@ -193,9 +216,6 @@ class PrefilterIndex:
             if weight == 1.0 and (those := table.get(concept))
         ]
         return {max(those, key=lambda n: (points.get(n, 0.0), -n)) for those in named}
-
-    def _knows(self, stemmed: str) -> bool:
-        return stemmed in self._text or self._lexicon.knows(stemmed)
 
     def _meant(self, written: str) -> str | None:
         """The known stem within one slip of the pen, None if there is none."""
@@ -215,6 +235,17 @@ class PrefilterIndex:
         """Rarity from 1 (one tool) down towards 0 (all of them)."""
         count = len(self.names)
         return math.log(1 + count / frequency) / math.log(1 + count)
+
+    def _read_companions(self) -> dict[int, list[int]]:
+        together: dict[int, set[int]] = {}
+        for number, item in enumerate(self._items):
+            for name in item.companions:
+                if (other := self.position(name)) is not None:
+                    together.setdefault(number, set()).add(other)
+            for name in item.producer_for:
+                if (consumer := self.position(name)) is not None:
+                    together.setdefault(consumer, set()).add(number)
+        return {number: sorted(others - {number}) for number, others in together.items()}
 
     def _read_texts(self) -> None:
         found: dict[str, dict[int, float]] = {}
