@@ -31,6 +31,25 @@ class OutboxItem:
     error: str | None
 
 
+# The states are named twice so that SQLite sees that the partial indexes hold all it needs.
+_FIRST_OF_ITS_CHAT = """
+    mine.channel = :channel AND mine.state IN ('pending', 'sending') AND mine.state = 'pending'
+    AND NOT EXISTS (
+        SELECT 1 FROM outbox AS earlier
+        WHERE earlier.channel = :channel AND earlier.chat_key = mine.chat_key
+          AND earlier.place < mine.place AND earlier.state IN ('pending', 'sending'))"""
+
+_CLAIM = f"""
+    UPDATE outbox SET state = 'sending', attempts = attempts + 1, updated_at = :now
+    WHERE key = (
+        SELECT mine.key FROM outbox AS mine
+        WHERE {_FIRST_OF_ITS_CHAT}
+          AND (mine.not_before IS NULL OR mine.not_before <= :now)
+          AND mine.chat_key NOT IN (SELECT value FROM json_each(:skip))
+        ORDER BY mine.place LIMIT 1)
+    RETURNING *"""  # noqa: S608
+
+
 async def enqueue(
     tx: Transaction, key: str, address: ChatAddress, body: Mapping[str, Any], now: datetime
 ) -> bool:
@@ -60,30 +79,17 @@ async def claim_next(
     the keys of chats that may not be written to yet. Of several callers one gets it.
     """
     row = await tx.fetch_one(
-        """UPDATE outbox SET state = 'sending', attempts = attempts + 1, updated_at = :now
-           WHERE key = (
-               SELECT mine.key FROM outbox AS mine
-               WHERE mine.channel = :channel AND mine.state IN ('pending', 'sending')
-                 AND mine.state = 'pending'
-                 AND (mine.not_before IS NULL OR mine.not_before <= :now)
-                 AND mine.chat_key NOT IN (SELECT value FROM json_each(:skip))
-                 AND NOT EXISTS (
-                     SELECT 1 FROM outbox AS earlier
-                     WHERE earlier.channel = :channel AND earlier.chat_key = mine.chat_key
-                       AND earlier.place < mine.place
-                       AND earlier.state IN ('pending', 'sending'))
-               ORDER BY mine.place LIMIT 1)
-           RETURNING *""",
-        {"channel": channel, "now": to_ts(now), "skip": dump_json(list(skip_chats))},
+        _CLAIM, {"channel": channel, "now": to_ts(now), "skip": dump_json(list(skip_chats))}
     )
     return None if row is None else _item(row)
 
 
 async def next_due(tx: Transaction, channel: str) -> datetime | None:
-    """When the first pending message may go out (perhaps long ago); None when none is pending."""
+    """When `claim_next` will next find something (perhaps long ago); None when nothing waits but
+    behind a message that is being sent."""
     row = await tx.fetch_one(
-        """SELECT MIN(COALESCE(not_before, created_at)) AS due FROM outbox
-           WHERE channel = :channel AND state IN ('pending', 'sending') AND state = 'pending'""",
+        f"""SELECT MIN(COALESCE(not_before, created_at)) AS due FROM outbox AS mine
+            WHERE {_FIRST_OF_ITS_CHAT}""",  # noqa: S608
         {"channel": channel},
     )
     return None if row is None or row["due"] is None else from_ts(row["due"])
