@@ -1,0 +1,162 @@
+"""One line, one write; a torn line hurts nobody; nothing is logged twice or forgotten."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import ErrorCode, StoreError
+from core.messages import FinalKind
+from core.store import turns
+from core.store.database import Database
+from core.store.turn_log import PolicyLog, TurnLog, append_missing, read_lines
+from tests.support.clock import FrozenClock
+
+DAY = date(2026, 1, 15)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> TurnLog:
+    return TurnLog(tmp_path / "turns")
+
+
+def test_append_writes_one_private_line_in_one_write(
+    log: TurnLog, monkeypatch: pytest.MonkeyPatch
+):
+    writes: list[int] = []
+    real = os.write
+
+    def counted(fd: int, data: bytes) -> int:
+        writes.append(len(data))
+        return real(fd, data)
+
+    monkeypatch.setattr(os, "write", counted)
+
+    log.append({"turn_id": "a", "text": "due\nrighe \ud800 \0 \u2028"}, day=DAY)
+    log.append({"turn_id": "b", "text": "x" * 200_000}, day=DAY)
+
+    path = log.path_of(DAY)
+    assert path.name == "2026-01-15.jsonl"
+    assert len(writes) == 2
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [line["turn_id"] for line in read_lines(path)] == ["a", "b"]
+    assert path.read_text(encoding="utf-8").count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    "torn",
+    [b'{"turn_id": "torn', b"\xff\xfe", b"[" * 100_000, b"[1]\n", b"\n\n", b'{"a": 1}x\n'],
+    ids=["cut", "bytes", "deep", "no object", "empty", "tail"],
+)
+def test_torn_or_foreign_line_is_skipped_and_the_next_stands_alone(log: TurnLog, torn: bytes):
+    log.append({"turn_id": "a"}, day=DAY)
+    with log.path_of(DAY).open("ab") as file:
+        file.write(torn)
+    log.append({"turn_id": "b"}, day=DAY)
+
+    lines = list(read_lines(log.path_of(DAY)))
+
+    assert [line["turn_id"] for line in lines] == ["a", "b"]
+
+
+def test_last_line_without_its_end_is_not_read(log: TurnLog):
+    """It may be whole by chance, but its turn is not marked, so it will be written again."""
+    log.append({"turn_id": "a"}, day=DAY)
+    with log.path_of(DAY).open("ab") as file:
+        file.write(b'{"turn_id": "b"}')
+
+    assert [line["turn_id"] for line in read_lines(log.path_of(DAY))] == ["a"]
+    assert not log.contains("b", 1, DAY)
+
+
+def test_read_lines_of_no_file_is_nothing(log: TurnLog):
+    assert list(read_lines(log.path_of(DAY))) == []
+    assert log.files() == []
+
+
+def test_append_on_a_full_disk_is_named_and_leaves_no_half_line(
+    log: TurnLog, monkeypatch: pytest.MonkeyPatch
+):
+    log.append({"turn_id": "a"}, day=DAY)
+    before = log.path_of(DAY).read_bytes()
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: real(fd, data[:5]))
+
+    with pytest.raises(StoreError) as caught:
+        log.append({"turn_id": "b"}, day=DAY)
+
+    assert caught.value.code is ErrorCode.DISK_FULL
+    assert log.path_of(DAY).read_bytes() == before
+
+
+def test_append_does_not_follow_a_link(log: TurnLog, tmp_path: Path):
+    log.append({"turn_id": "a"}, day=DAY)
+    log.path_of(DAY).unlink()
+    log.path_of(DAY).symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(StoreError):
+        log.append({"turn_id": "b"}, day=DAY)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_policy_log_has_a_file_a_month(tmp_path: Path, clock: FrozenClock):
+    log = PolicyLog(tmp_path / "policy")
+    log.append({"ts": clock.now().timestamp(), "tool": "write_files"})
+    log.append({"tool": "get_now"}, day=date(2026, 2, 1))
+
+    assert sorted(p.name for p in (tmp_path / "policy").iterdir()) == [
+        "2026-01.jsonl",
+        "2026-02.jsonl",
+    ]
+
+
+async def close(db: Database, clock: FrozenClock, turn_id: str, line: dict[str, Any]) -> None:
+    async with db.write() as tx:
+        await turns.open_turn(
+            tx,
+            turn_id=turn_id,
+            inbound_id=turn_id,
+            actor_id="ada",
+            conversation="terminal:local:",
+            lang="it",
+            request="ciao",
+            now=clock.now(),
+        )
+        await turns.close_turn(
+            tx, turn_id, FinalKind.ERROR, line, clock.now(), answer="", log_day=DAY
+        )
+
+
+async def test_append_missing_writes_each_line_once(
+    db: Database, clock: FrozenClock, log: TurnLog
+):
+    await close(db, clock, "aaaa", {"turn_id": "aaaa", "segment": 1})
+    clock.advance(timedelta(seconds=1))
+    await close(db, clock, "bbbb", {"turn_id": "bbbb", "segment": 1})
+    log.append({"turn_id": "aaaa", "segment": 1}, day=DAY)  # then the crash, before the mark
+
+    first = await append_missing(db, log)
+    second = await append_missing(db, log)
+
+    lines = list(read_lines(log.path_of(DAY)))
+    assert (first, second) == (1, 0)
+    assert [line["turn_id"] for line in lines] == ["aaaa", "bbbb"]
+
+
+async def test_append_missing_on_a_full_disk_tries_again_later(
+    db: Database, clock: FrozenClock, log: TurnLog, monkeypatch: pytest.MonkeyPatch
+):
+    await close(db, clock, "aaaa", {"turn_id": "aaaa", "segment": 1})
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda fd, data: 0)
+        with pytest.raises(StoreError):
+            await append_missing(db, log)
+
+    assert await append_missing(db, log) == 1
+    assert json.loads(log.path_of(DAY).read_bytes())["turn_id"] == "aaaa"
