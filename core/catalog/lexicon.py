@@ -31,7 +31,8 @@ _ENGLISH_ENDING = re.compile(r"(?<=[a-z]{3})(?:ings|ing|ied|ies|ed|s)$")
 _VOWELS = re.compile(r"(?<=[a-z]{2})[aeiouy]+$")
 _ITALIAN_ENDING = re.compile(r"(?:(?<=[a-z]{3})(?:ar|er|ir)|(?<=[a-z]{4})(?:and|end|at|ut|it))$")
 # A past participle tells a state more often than it orders: `the saved files`, `le mail salvate`.
-_PARTICIPLE = re.compile(r"[a-z]{3,}(?:at[oai]|ut[oaie]|it[oai]|ed)")
+# So does an adjective: `i timer attivi`.
+_PARTICIPLE = re.compile(r"[a-z]{3,}(?:at[oai]|ut[oaie]|it[oai]|ed)|[a-z]+tiv[oie]")
 
 # Lengths are bounded so that no text makes these slow. A name's own words are dropped: a file
 # called `todo.md` says nothing of tasks.

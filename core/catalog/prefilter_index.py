@@ -138,7 +138,7 @@ class PrefilterIndex:
         if stemmed in self._text or len(word) < 5:
             return stemmed
         for written in (stemmed, bare, word):
-            if written is not None and (meant := self._meant(written)):
+            if written is not None and len(written) >= 5 and (meant := self._meant(written)):
                 return meant
         return stemmed
 

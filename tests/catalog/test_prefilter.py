@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -18,10 +19,12 @@ from core.catalog.lexicon import (
     tokens,
     without_pronoun,
 )
+from core.catalog.manifest import parse_manifest
 from core.catalog.prefilter import (
     Item,
     PrefilterIndex,
     Ranked,
+    RankItem,
     adaptive_k,
     choose,
     rank,
@@ -332,6 +335,17 @@ def test_rank_of_any_text_is_bounded_unique_and_repeatable(text, k_min, k_max):
     assert 1 <= len(names) <= k_max
     assert len(set(names)) == len(names)
     assert names == choose(text, index, k_min=k_min, k_max=k_max)
+
+
+def test_rank_takes_manifests_as_they_are():
+    shipped = Path(__file__).parents[2] / "executors"
+    items: list[RankItem] = [
+        parse_manifest((shipped / name / "manifest.toml").read_bytes(), folder=name)
+        for name in ("get_now", "find_files", "move_files", "list_dirs", "sort_entries")
+    ]
+
+    assert rank("che ore sono a Roma?", items)[0].name == "get_now"
+    assert rank("rename the old reports", items)[0].name == "move_files"
 
 
 # -- how many ---------------------------------------------------------------------------------
