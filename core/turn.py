@@ -10,8 +10,7 @@ import asyncio
 import datetime as dt
 import logging
 from collections.abc import AsyncIterator, Collection, Mapping
-from dataclasses import dataclass, replace
-from zoneinfo import ZoneInfo
+from dataclasses import dataclass
 
 from core.catalog.loader import CatalogLoader
 from core.clock import Clock
@@ -23,13 +22,10 @@ from core.execution.paths import scope_for
 from core.i18n import Texts
 from core.language import clean_request, guess_lang
 from core.levels.proposal import Proposer
-from core.levels.renderer import Renderer
 from core.levels.runner import Outcome, Runner
-from core.levels.terminator import Closing, Terminator
 from core.llm.tiers import Tiers
 from core.messages import (
     Actor,
-    Block,
     ChatAddress,
     FinalKind,
     Inbound,
@@ -40,18 +36,15 @@ from core.messages import (
     TurnEvent,
     TurnStarted,
 )
-from core.observation import Effects, Observation
-from core.store import actors, effects, outbox, scratchpad, turns, usage
-from core.store.database import Transaction
+from core.store import actors, effects, turns
 from core.store.stores import Stores
 from core.store.turn_log import TurnLog, append_missing
-from core.turn_report import log_line
-from core.turn_state import StepRecord, TurnState
+from core.turn_ends import TurnEnds
+from core.turn_state import TurnState
 
 log = logging.getLogger(__name__)
 
 MAX_REQUEST = 20_000
-SCRATCHPAD_TTL = dt.timedelta(hours=1)
 CONVERSATION_AGE = dt.timedelta(hours=2)
 CONVERSATION_TURNS = 3
 MOST_REMEMBERED = 300
@@ -98,13 +91,19 @@ class Turns:
     ) -> None:
         self._settings, self._stores, self._clock = settings, stores, clock
         self._texts, self._loader, self._tiers = texts, loader, tiers
-        self._runner, self._terminator = Runner(gate), Terminator(texts)
-        self._proposers, self._turn_log = proposers, turn_log
-        self._outbox_channels = frozenset(outbox_channels)
+        self._runner, self._proposers, self._turn_log = Runner(gate), proposers, turn_log
+        self._ends = TurnEnds(
+            settings=settings,
+            stores=stores,
+            clock=clock,
+            texts=texts,
+            tiers=tiers,
+            turn_log=turn_log,
+            outbox_channels=outbox_channels,
+        )
         self._locks: dict[str, asyncio.Lock] = {}
         self._running: dict[str, _Running] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._to_mark: list[str] = []
 
     # -- the door ---------------------------------------------------------------------------------
 
@@ -149,11 +148,12 @@ class Turns:
         Turns of channels with an inbox are delivered again by it and settle themselves then.
         """
         await append_missing(self._stores.main, self._turn_log)
+        interrupted = ErrorInfo(ErrorCode.INTERRUPTED)
         async with self._stores.main.read() as tx:
             left = await turns.running(tx)
         for stored in left:
             address = ChatAddress.from_key(stored.conversation)
-            if address.channel in self._outbox_channels:
+            if address.channel in self._ends.outbox_channels:
                 continue
             async with self._stores.main.read() as tx:
                 actor = await actors.get_actor(tx, stored.actor_id)
@@ -161,7 +161,9 @@ class Turns:
                 context = self._context(
                     stored.id, actor, address, stored.lang, stored.started_at, stored.request, ()
                 )
-                await self._interrupted(context, TurnState(stored.id, stored.request))
+                await self._ends.cut_short(
+                    context, TurnState(stored.id, stored.request), interrupted
+                )
 
     async def warm(self) -> None:
         """Let the model read the part of the prompt that never changes, so that the first turn
@@ -183,9 +185,7 @@ class Turns:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        if self._to_mark:
-            async with self._stores.main.write() as tx:
-                await self._mark_logged(tx)
+        await self._ends.flush()
 
     # -- one turn ---------------------------------------------------------------------------------
 
@@ -197,10 +197,10 @@ class Turns:
             except MetnosError as exc:
                 # Not even the store answered: the person still hears something.
                 log.exception("turn could not be kept", extra={"inbound": inbound.id})
-                queue.put_nowait(self._unkept(inbound, to_error_info(exc)))
+                queue.put_nowait(self._ends.unkept(inbound, to_error_info(exc)))
             except Exception as exc:
                 log.exception("turn failed", extra={"inbound": inbound.id})
-                queue.put_nowait(self._unkept(inbound, to_error_info(exc)))
+                queue.put_nowait(self._ends.unkept(inbound, to_error_info(exc)))
             finally:
                 self._running.pop(inbound.address.key, None)
         if not lock.locked() and not getattr(lock, "_waiters", None):
@@ -216,7 +216,7 @@ class Turns:
                 else await turns.recent(tx, inbound.address.key, actor.id, CONVERSATION_TURNS)
             )
         if actor is None:
-            queue.put_nowait(self._unkept(inbound, ErrorInfo(ErrorCode.NOT_AUTHORIZED)))
+            queue.put_nowait(self._ends.unkept(inbound, ErrorInfo(ErrorCode.NOT_AUTHORIZED)))
             return
         if former is not None and former.state == "closed":
             queue.put_nowait(_told_before(former))
@@ -237,7 +237,7 @@ class Turns:
         )
         if former is None:
             async with self._stores.main.write() as tx:
-                await self._mark_logged(tx)
+                await self._ends.mark_logged(tx)
                 await turns.open_turn(
                     tx,
                     turn_id=turn_id,
@@ -249,8 +249,9 @@ class Turns:
                     now=now,
                 )
         state = TurnState(turn_id, context.request)
-        if former is not None and await self._left_effects(turn_id):
-            queue.put_nowait(await self._interrupted(context, state))
+        if former is not None and await self._has_effects(turn_id):
+            interrupted = ErrorInfo(ErrorCode.INTERRUPTED)
+            queue.put_nowait(await self._ends.cut_short(context, state, interrupted))
             return
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - we run in one
@@ -259,13 +260,19 @@ class Turns:
         queue.put_nowait(TurnStarted(turn_id, lang))
         try:
             outcome = await self._outcome(context, inbound, request, running, queue)
-            closed = await self._close(context, outcome)
+            closed = await self._ends.close(context, outcome)
         except asyncio.CancelledError:
             if not running.stopped:
                 raise
             task.uncancel()
-            closed = await self._stopped(context, running.state)
+            closed = await self._ends.cut_short(
+                context, running.state, ErrorInfo(ErrorCode.STOPPED)
+            )
         queue.put_nowait(closed)
+
+    async def _has_effects(self, turn_id: str) -> bool:
+        async with self._stores.main.read() as tx:
+            return bool(await effects.of_turn(tx, turn_id))
 
     async def _outcome(
         self,
@@ -350,151 +357,9 @@ class Turns:
             quoted=quoted,
         )
 
-    # -- ends -------------------------------------------------------------------------------------
-
-    async def _close(
-        self, context: TurnContext, outcome: Outcome, *, closing: Closing | None = None
-    ) -> TurnClosed:
-        """Write the end: turn, reply, journal and usage in one transaction, then the log line."""
-        made = closing or self._terminator.close(
-            outcome,
-            request=context.request,
-            lang=context.lang,
-            tz=context.tz,
-            home=context.scope.home,
-            catalog=context.catalog,
-        )
-        reply, now = made.reply, self._clock.now()
-        cost = self._cost(outcome)
-        line = log_line(
-            context=context,
-            outcome=outcome,
-            reply=reply,
-            ended=now,
-            mode=self._settings.metnos_mode,
-            match_source="engine",
-            cost=cost,
-            unbacked=made.unbacked,
-        )
-        day = context.now.astimezone(ZoneInfo(context.tz)).date()
-        key = f"{context.turn_id}:final"
-        queued = context.address.channel in self._outbox_channels
-        async with self._stores.main.write() as tx:
-            await self._mark_logged(tx)
-            await turns.close_turn(
-                tx,
-                context.turn_id,
-                reply.final_kind,
-                line,
-                now,
-                answer=reply.plain,
-                reply=reply.to_json(),
-                log_day=day,
-            )
-            if any("scratchpad_id" in record.shown for record in outcome.state.steps):
-                await scratchpad.close_turn(tx, context.turn_id, now + SCRATCHPAD_TTL)
-            if queued:
-                await outbox.enqueue(tx, key, context.address, reply.to_json(), now)
-            await usage.add(
-                tx,
-                context.actor.id,
-                day,
-                tokens_in=outcome.usage.tokens_in,
-                tokens_out=outcome.usage.tokens_out,
-                cached=outcome.usage.cached,
-                money=cost,
-                turns=1,
-            )
-        self._log(context.turn_id, line, day)
-        return TurnClosed(
-            context.turn_id, reply.final_kind, reply, outcome.error, key if queued else None
-        )
-
-    def _log(self, turn_id: str, line: Mapping[str, object], day: dt.date) -> None:
-        """The line is in the database already: a log that cannot be written now is written at
-        the next start."""
-        try:
-            self._turn_log.append(line, day=day)
-            self._to_mark.append(turn_id)
-        except MetnosError:
-            log.exception("turn log refused a line")
-
-    async def _mark_logged(self, tx: Transaction) -> None:
-        """Mark what the log holds, along with the next commit that is due anyway."""
-        while self._to_mark:
-            await turns.mark_logged(tx, self._to_mark[-1])
-            self._to_mark.pop()
-
-    def _cost(self, outcome: Outcome) -> float:
-        if not outcome.model_calls:
-            return 0.0
-        prices = self._tiers.settings_of("plan")
-        used = outcome.usage
-        return (
-            used.tokens_in * prices.input_price + used.tokens_out * prices.output_price
-        ) / 1_000_000
-
-    async def _left_effects(self, turn_id: str) -> bool:
-        async with self._stores.main.read() as tx:
-            return bool(await effects.of_turn(tx, turn_id))
-
-    async def _stopped(self, context: TurnContext, state: TurnState) -> TurnClosed:
-        return await self._cut_short(context, state, ErrorInfo(ErrorCode.STOPPED))
-
-    async def _interrupted(self, context: TurnContext, state: TurnState) -> TurnClosed:
-        return await self._cut_short(context, state, ErrorInfo(ErrorCode.INTERRUPTED))
-
-    async def _cut_short(
-        self, context: TurnContext, state: TurnState, error: ErrorInfo
-    ) -> TurnClosed:
-        """Close a turn that did not come to its end, from what the journal knows.
-
-        A change that was begun and not settled is unknown: said, and never run again.
-        """
-        async with self._stores.main.write() as tx:
-            journal = await effects.of_turn(tx, context.turn_id)
-            for effect in journal:
-                if effect.state is effects.EffectState.STARTED:
-                    await effects.finish(
-                        tx, effect.key, effects.EffectState.UNKNOWN, self._clock.now()
-                    )
-        known = {record.number for record in state.steps}
-        state = replace(
-            state,
-            steps=(*state.steps, *(_from_journal(e) for e in journal if e.step not in known)),
-        )
-        outcome = Outcome(state, FinalKind.ERROR, error=error)
-        renderer = Renderer(self._texts, context.lang, context.tz, context.scope.home)
-        blocks = self._terminator.failure(error, state.steps, renderer)
-        reply = Reply(tuple(blocks), context.lang, context.turn_id, FinalKind.ERROR)
-        return await self._close(context, outcome, closing=Closing(reply))
-
-    def _unkept(self, inbound: Inbound, error: ErrorInfo) -> TurnClosed:
-        """An end that stands nowhere, for when there is no turn to close."""
-        lang = inbound.lang if inbound.lang in self._texts.langs else self._settings.metnos_lang
-        text = self._texts.say(error.message_key, str(lang), **error.params)
-        reply = Reply((Block("text", text),), str(lang), None, FinalKind.ERROR)
-        return TurnClosed("", FinalKind.ERROR, reply, error)
-
 
 def _told_before(stored: turns.StoredTurn) -> TurnClosed:
     data = stored.reply
     reply = Reply.from_json(data) if data else Reply((), stored.lang, stored.id)
     kind = stored.final_kind or FinalKind.ERROR
     return TurnClosed(stored.id, kind, reply, None, f"{stored.id}:final")
-
-
-def _from_journal(effect: effects.StoredEffect) -> StepRecord:
-    """A step of which only the journal tells."""
-    done = effect.state is effects.EffectState.DONE
-    found = {
-        effects.EffectState.DONE: Effects.DONE,
-        effects.EffectState.FAILED: Effects.NONE,
-    }.get(effect.state, Effects.UNKNOWN)
-    summary = effect.summary if isinstance(effect.summary, Mapping) else {}
-    observation = (
-        Observation(ok=True, effects=found)
-        if done
-        else Observation.failed(ErrorCode.INTERRUPTED, effects=found)
-    )
-    return StepRecord(effect.step, effect.tool, {}, {}, observation, {}, ran=True, preview=summary)

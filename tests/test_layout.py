@@ -73,6 +73,7 @@ LAYERS = {
     "core.turn_report": 3,
     # 4 doors
     "core.turn": 4,
+    "core.turn_ends": 4,
     "core.scheduler": 4,
     # 5 bot
     "bot": 5,
@@ -105,7 +106,14 @@ ROOMS = {
 }
 
 # Where a broad `except Exception` may stand (DESIGN §6).
-BROAD = {"core.execution.invoke", "core.turn", "core.scheduler", "bot.telegram.handlers"}
+BROAD = {
+    "core.execution.invoke",
+    "core.turn",
+    "core.scheduler",
+    "bot.telegram.handlers",
+    # The child's own outermost boundary: it runs inside the cage, not in the engine.
+    "core.execution.cage.bootstrap",
+}
 
 MOST_LINES = 400
 

@@ -1,0 +1,188 @@
+"""How a turn ends: reply, journal and usage in one transaction, then the line in the log."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from zoneinfo import ZoneInfo
+
+from core.clock import Clock
+from core.config import Settings
+from core.errors import ErrorCode, ErrorInfo, MetnosError
+from core.execution.context import TurnContext
+from core.i18n import Texts
+from core.levels.renderer import Renderer
+from core.levels.runner import Outcome
+from core.levels.terminator import Closing, Terminator
+from core.llm.tiers import Tiers
+from core.messages import Block, FinalKind, Inbound, Reply, TurnClosed
+from core.observation import Effects, Observation
+from core.store import effects, outbox, scratchpad, turns, usage
+from core.store.database import Transaction
+from core.store.stores import Stores
+from core.store.turn_log import TurnLog
+from core.turn_report import log_line
+from core.turn_state import StepRecord, TurnState
+
+log = logging.getLogger(__name__)
+
+SCRATCHPAD_TTL = dt.timedelta(hours=1)
+
+
+class TurnEnds:
+    """Closes turns. `outbox_channels`: channels whose replies go out through the outbox."""
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        stores: Stores,
+        clock: Clock,
+        texts: Texts,
+        tiers: Tiers,
+        turn_log: TurnLog,
+        outbox_channels: Collection[str],
+    ) -> None:
+        self._settings, self._stores, self._clock = settings, stores, clock
+        self._texts, self._tiers, self._turn_log = texts, tiers, turn_log
+        self._terminator = Terminator(texts)
+        self.outbox_channels = frozenset(outbox_channels)
+        self._to_mark: list[str] = []
+
+    async def close(
+        self, context: TurnContext, outcome: Outcome, *, closing: Closing | None = None
+    ) -> TurnClosed:
+        """Write the end: turn, reply, journal and usage in one transaction, then the log line."""
+        made = closing or self._terminator.close(
+            outcome,
+            request=context.request,
+            lang=context.lang,
+            tz=context.tz,
+            home=context.scope.home,
+            catalog=context.catalog,
+        )
+        reply, now = made.reply, self._clock.now()
+        cost = self._cost(outcome)
+        line = log_line(
+            context=context,
+            outcome=outcome,
+            reply=reply,
+            ended=now,
+            mode=self._settings.metnos_mode,
+            match_source="engine",
+            cost=cost,
+            unbacked=made.unbacked,
+        )
+        day = context.now.astimezone(ZoneInfo(context.tz)).date()
+        key = f"{context.turn_id}:final"
+        queued = context.address.channel in self.outbox_channels
+        async with self._stores.main.write() as tx:
+            await self.mark_logged(tx)
+            await turns.close_turn(
+                tx,
+                context.turn_id,
+                reply.final_kind,
+                line,
+                now,
+                answer=reply.plain,
+                reply=reply.to_json(),
+                log_day=day,
+            )
+            if any("scratchpad_id" in record.shown for record in outcome.state.steps):
+                await scratchpad.close_turn(tx, context.turn_id, now + SCRATCHPAD_TTL)
+            if queued:
+                await outbox.enqueue(tx, key, context.address, reply.to_json(), now)
+            await usage.add(
+                tx,
+                context.actor.id,
+                day,
+                tokens_in=outcome.usage.tokens_in,
+                tokens_out=outcome.usage.tokens_out,
+                cached=outcome.usage.cached,
+                money=cost,
+                turns=1,
+            )
+        self._log(context.turn_id, line, day)
+        return TurnClosed(
+            context.turn_id, reply.final_kind, reply, outcome.error, key if queued else None
+        )
+
+    def _log(self, turn_id: str, line: Mapping[str, object], day: dt.date) -> None:
+        """The line is in the database already: a log that cannot be written now is written at
+        the next start."""
+        try:
+            self._turn_log.append(line, day=day)
+            self._to_mark.append(turn_id)
+        except MetnosError:
+            log.exception("turn log refused a line")
+
+    async def mark_logged(self, tx: Transaction) -> None:
+        """Mark what the log holds, along with the next commit that is due anyway."""
+        while self._to_mark:
+            await turns.mark_logged(tx, self._to_mark[-1])
+            self._to_mark.pop()
+
+    def _cost(self, outcome: Outcome) -> float:
+        if not outcome.model_calls:
+            return 0.0
+        prices = self._tiers.settings_of("plan")
+        used = outcome.usage
+        return (
+            used.tokens_in * prices.input_price + used.tokens_out * prices.output_price
+        ) / 1_000_000
+
+    async def cut_short(
+        self, context: TurnContext, state: TurnState, error: ErrorInfo
+    ) -> TurnClosed:
+        """Close a turn that did not come to its end, from what the journal knows.
+
+        A change that was begun and not settled is unknown: said, and never run again.
+        """
+        async with self._stores.main.write() as tx:
+            journal = await effects.of_turn(tx, context.turn_id)
+            for effect in journal:
+                if effect.state is effects.EffectState.STARTED:
+                    await effects.finish(
+                        tx, effect.key, effects.EffectState.UNKNOWN, self._clock.now()
+                    )
+        known = {record.number for record in state.steps}
+        state = replace(
+            state,
+            steps=(*state.steps, *(_from_journal(e) for e in journal if e.step not in known)),
+        )
+        outcome = Outcome(state, FinalKind.ERROR, error=error)
+        renderer = Renderer(self._texts, context.lang, context.tz, context.scope.home)
+        blocks = self._terminator.failure(error, state.steps, renderer)
+        reply = Reply(tuple(blocks), context.lang, context.turn_id, FinalKind.ERROR)
+        return await self.close(context, outcome, closing=Closing(reply))
+
+    def unkept(self, inbound: Inbound, error: ErrorInfo) -> TurnClosed:
+        """An end that stands nowhere, for when there is no turn to close."""
+        lang = inbound.lang if inbound.lang in self._texts.langs else self._settings.metnos_lang
+        text = self._texts.say(error.message_key, str(lang), **error.params)
+        reply = Reply((Block("text", text),), str(lang), None, FinalKind.ERROR)
+        return TurnClosed("", FinalKind.ERROR, reply, error)
+
+    async def flush(self) -> None:
+        """Mark what is still to be marked; at the end of the process."""
+        if self._to_mark:
+            async with self._stores.main.write() as tx:
+                await self.mark_logged(tx)
+
+
+def _from_journal(effect: effects.StoredEffect) -> StepRecord:
+    """A step of which only the journal tells."""
+    done = effect.state is effects.EffectState.DONE
+    found = {
+        effects.EffectState.DONE: Effects.DONE,
+        effects.EffectState.FAILED: Effects.NONE,
+    }.get(effect.state, Effects.UNKNOWN)
+    summary = effect.summary if isinstance(effect.summary, Mapping) else {}
+    observation = (
+        Observation(ok=True, effects=found)
+        if done
+        else Observation.failed(ErrorCode.INTERRUPTED, effects=found)
+    )
+    return StepRecord(effect.step, effect.tool, {}, {}, observation, {}, ran=True, preview=summary)
