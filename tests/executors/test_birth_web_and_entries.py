@@ -11,7 +11,14 @@ import pytest
 from core.catalog.manifest import BirthTest, check_manifest, parse_manifest
 from tests.support.run_executor import TREE, observe
 
-NAMES = "get_now filter_entries sort_entries compute_entries".split()
+NAMES = (
+    "get_now",
+    "get_urls",
+    "read_urls_html",
+    "filter_entries",
+    "sort_entries",
+    "compute_entries",
+)
 
 
 def births() -> Iterator[Any]:
@@ -23,7 +30,7 @@ def births() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("name", "birth"), list(births()))
 async def test_birth_example_holds(name: str, birth: BirthTest):
-    about = {"now": birth.now} if birth.now else {}
+    about: dict[str, Any] = {"now": birth.now} if birth.now else {}
 
     seen = await observe(TREE / name, birth.args, lang=birth.lang, tz=birth.tz or "UTC", **about)
 
