@@ -243,14 +243,18 @@ def _exchange(fresh: Path, target: Path) -> None:
     """Afterwards `target` is the new folder and `fresh` the old one, if there was one."""
     if not os.path.lexists(target):
         fresh.rename(target)
-        return
+    elif not _exchange_in_one(fresh, target):
+        # File systems without exchange: a moment without the folder, mended by the next staging.
+        aside = fresh.with_name(fresh.name + "-old")
+        target.rename(aside)
+        fresh.rename(target)
+        remove_tree(aside)
+
+
+def _exchange_in_one(fresh: Path, target: Path) -> bool:
     renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if renameat2 is not None:
-        names = (os.fsencode(fresh), os.fsencode(target))
-        if renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0:
-            return
-    # File systems without exchange: a moment without the folder, mended by the next staging.
-    aside = fresh.with_name(fresh.name + "-old")
-    target.rename(aside)
-    fresh.rename(target)
-    remove_tree(aside)
+    if renameat2 is None:
+        return False
+    names = (os.fsencode(fresh), os.fsencode(target))
+    done: int = renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE)
+    return done == 0
