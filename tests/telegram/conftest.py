@@ -1,0 +1,71 @@
+"""A fake Telegram and the test bot as a process, with people the bot knows."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from core.clock import SystemClock
+from core.config import load_settings
+from core.messages import Role
+from core.store import pairing
+from core.store.stores import open_stores
+from tests.support.harness import Harness
+
+ROOT = Path(__file__).parents[2]
+
+
+class World(Harness):
+    """The harness with our bot's home; people added before the start are known to the bot."""
+
+    def __init__(self, tmp_path: Path, **fake) -> None:
+        self.home = tmp_path / "home"
+        super().__init__(
+            [sys.executable, "-m", "tests.telegram.bot_main"],
+            env={
+                "METNOS_HOME": str(self.home),
+                "METNOS_LANG": "it",
+                "METNOS_TZ": "Europe/Rome",
+                "PYTHONPATH": str(ROOT),
+                "PATH": os.environ["PATH"],
+            },
+            cwd=tmp_path,
+            log=tmp_path / "bot.log",
+            inherit=False,
+            **fake,
+        )
+
+    def know(self, *names: str, lang: str = "it") -> None:
+        """People the bot knows: the first is the host."""
+        ids = [str(self.user(name, language_code=lang)) for name in names]
+        self.env["TEST_HOSTS"] = " ".join(ids)
+
+    def code(self, role: Role = Role.HOST) -> str:
+        """A pairing code made on the local machine, beside the running bot."""
+
+        async def make() -> str:
+            stores = await open_stores(load_settings(metnos_home=self.home), SystemClock())
+            try:
+                async with stores.main.write() as tx:
+                    return await pairing.create_code(tx, role, SystemClock())
+            finally:
+                await stores.close()
+
+        return asyncio.run(make())
+
+    def rows(self, sql: str) -> list[tuple]:
+        import sqlite3
+
+        with sqlite3.connect(self.home / "private" / "metnos.db") as db:
+            return db.execute(sql).fetchall()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with World(tmp_path) as world:
+        yield world

@@ -1,0 +1,127 @@
+"""A stand-in for the engine behind the channel: the request itself says what the turn does.
+
+echo WORDS            answers WORDS
+slow SECONDS WORDS    answers after that time
+work SECONDS          a step with progress twice a second, then an answer
+prose TEXT            answers with the model's Markdown
+code TEXT             answers with a block of code
+boom                  raises in the middle
+hush                  yields nothing at all
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from core.clock import SystemClock
+from core.messages import (
+    Block,
+    ChatAddress,
+    FinalKind,
+    Inbound,
+    Reply,
+    StepFinished,
+    StepProgress,
+    StepStarted,
+    TurnClosed,
+    TurnEvent,
+    TurnStarted,
+)
+from core.store import outbox
+from core.store.database import Database
+
+
+@dataclass
+class Running:
+    request: str
+    started: float
+    task: asyncio.Task | None
+
+    @property
+    def seconds(self) -> float:
+        return SystemClock().monotonic() - self.started
+
+
+class FakeTurns:
+    """`core.turn.Turns` as the channel sees it: answers once per inbound id, also over restarts,
+    and puts the answer into the outbox before it tells of the end."""
+
+    def __init__(self, store: Database) -> None:
+        self.store = store
+        self.clock = SystemClock()
+        self.running: dict[str, Running] = {}
+        self.inbounds: list[Inbound] = []
+
+    async def run(self, inbound: Inbound) -> AsyncIterator[TurnEvent]:
+        self.inbounds.append(inbound)
+        turn_id = uuid.uuid5(uuid.NAMESPACE_URL, inbound.id).hex
+        key = f"{turn_id}:final"
+        lang = inbound.lang or "it"
+        async with self.store.read() as tx:
+            done = await outbox.find(tx, key)
+        if done is not None:
+            yield TurnClosed(turn_id, FinalKind.ANSWER, Reply.from_json(done.body), None, key)
+            return
+        work = asyncio.create_task(self._work(inbound.text))
+        here = self.running[inbound.address.key] = Running(
+            inbound.text, self.clock.monotonic(), work
+        )
+        try:
+            yield TurnStarted(turn_id, lang)
+            word, _, rest = inbound.text.partition(" ")
+            if word == "hush":
+                return
+            if word == "work":
+                yield StepStarted(turn_id, 1, "find_files", "🔎 Cerco i PDF…")
+                for done_count in range(int(float(rest) * 2)):
+                    yield StepProgress(turn_id, 1, done_count + 1, int(float(rest) * 2))
+                    await asyncio.wait({work}, timeout=0.5)
+                    if work.done():
+                        break
+                work.cancel()
+                yield StepFinished(turn_id, 1, "find_files", True)
+            try:
+                blocks = await work
+            except asyncio.CancelledError:
+                blocks = (Block("text", "fermato" if word == "slow" else "fatto"),)
+            reply = Reply(blocks, lang, turn_id)
+            async with self.store.write() as tx:
+                await outbox.enqueue(tx, key, inbound.address, reply.to_json(), self.clock.now())
+            yield TurnClosed(turn_id, FinalKind.ANSWER, reply, None, key)
+        finally:
+            work.cancel()
+            if self.running.get(inbound.address.key) is here:
+                del self.running[inbound.address.key]
+
+    async def stop(self, address: ChatAddress) -> bool:
+        found = self.running.get(address.key)
+        return found is not None and found.task is not None and found.task.cancel()
+
+    def status(self, address: ChatAddress) -> Running | None:
+        return self.running.get(address.key)
+
+    async def _work(self, text: str) -> tuple[Block, ...]:
+        word, _, rest = text.partition(" ")
+        match word:
+            case "slow":
+                seconds, _, words = rest.partition(" ")
+                await asyncio.sleep(float(seconds))
+                return (Block("text", words),)
+            case "work":
+                await asyncio.sleep(3600)
+                return ()
+            case "prose" | "code":
+                return (Block(word, rest),)  # type: ignore[arg-type]
+            case "long":
+                lines = "\n".join(f"line {n} {'x' * 40}" for n in range(int(rest)))
+                return (
+                    Block("prose", f"```python\n{lines}\n```\nend"),
+                    Block("small", "rif. 7f3a"),
+                )
+            case "boom":
+                raise RuntimeError("a fault of the engine")
+            case _:
+                return (Block("text", rest or text),)
