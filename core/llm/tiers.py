@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import urlsplit
 
 import httpx
@@ -21,6 +21,9 @@ from core.llm.anthropic_wire import AnthropicDialect
 from core.llm.client import ChatModel, ChatReply, ChatRequest
 from core.llm.openai_wire import OpenAiDialect
 from core.llm.wire import HttpModel, is_this_machine
+
+if TYPE_CHECKING:
+    from core.llm.local_server import LocalServer
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +50,12 @@ _STANDS_IN: Mapping[TierName, tuple[TierName, ...]] = {
 _HOME_OF = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 
 
+class Endpoint(ChatModel, Protocol):
+    """One server: over HTTP wherever it is, or the bundled one."""
+
+    async def name(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ModelTraits:
     """What is known of a model by its name: which engine suits it, and how many tools it is
@@ -61,29 +70,40 @@ class ModelTraits:
 class Tiers:
     """The models of this house. Each tier keeps one HTTP client, made when it is first used."""
 
-    def __init__(self, tiers: Mapping[TierName, TierSettings], *, engine: Engine = "auto") -> None:
+    def __init__(
+        self,
+        tiers: Mapping[TierName, TierSettings],
+        *,
+        engine: Engine = "auto",
+        served: Mapping[TierName, LocalServer] | None = None,
+    ) -> None:
+        """`served`: tiers whose model this process serves itself, instead of an address."""
         self._settings = dict(tiers)
+        self._served = dict(served or {})
         self._engine = engine
         self._clients: list[httpx.AsyncClient] = []
         self._wires: dict[TierName, HttpModel] = {}
         self._models: dict[TierName, TierModel] = {}
 
     @classmethod
-    def from_settings(cls, settings: Settings, *, bundled: TierSettings | None = None) -> Tiers:
+    def from_settings(cls, settings: Settings, *, bundled: LocalServer | None = None) -> Tiers:
         """The tiers of a `Settings`. METNOS_LLM_* are `fast`, before the table in config.toml;
-        `bundled`, the model that this machine serves itself, is `fast` when nothing else is."""
+        `bundled` is `fast` when no everyday model is set (see `needs_bundled`); it is not closed
+        with the others.
+        """
         tiers = dict(settings.tiers)
+        served: dict[TierName, LocalServer] = {}
         own = _from_environment(settings)
         if own is not None:
             tiers["fast"] = own
-        elif bundled is not None and not _local_tiers(tiers):
-            tiers["fast"] = bundled
-        return cls(tiers, engine=settings.metnos_engine)
+        elif bundled is not None and not _everyday(tiers):
+            tiers["fast"], served["fast"] = bundled.settings, bundled
+        return cls(tiers, engine=settings.metnos_engine, served=served)
 
     @property
     def configured(self) -> bool:
         """Whether there is a model for everyday work, which is all but `frontier`."""
-        return bool(_local_tiers(self._settings))
+        return _everyday(self._settings)
 
     def tier_of(self, role: Role) -> TierName:
         """The tier that really does this work, after the standing in.
@@ -133,7 +153,9 @@ class Tiers:
         for client in clients:
             await client.aclose()
 
-    def _wire(self, name: TierName) -> HttpModel:
+    def _wire(self, name: TierName) -> Endpoint:
+        if name in self._served:
+            return self._served[name]
         if name not in self._wires:
             tier = self._settings[name]
             # Proxies of the environment are for the outside: loopback is always reached directly.
@@ -147,12 +169,17 @@ class Tiers:
         return self._wires[name]
 
 
+def needs_bundled(settings: Settings) -> bool:
+    """Whether these settings name no everyday model, so that the bundled one is wanted."""
+    return not Tiers.from_settings(settings).configured
+
+
 class TierModel:
     """A tier as a `ChatModel`: its own endpoint, then its fallbacks when that cannot be reached
     or stays silent. A refusal or an invalid reply is not made better by asking elsewhere."""
 
     def __init__(
-        self, name: TierName, wire: Callable[[TierName], HttpModel], fallback: tuple[TierName, ...]
+        self, name: TierName, wire: Callable[[TierName], Endpoint], fallback: tuple[TierName, ...]
     ) -> None:
         self.name = name
         self._wire = wire
@@ -194,8 +221,8 @@ def _from_environment(settings: Settings) -> TierSettings | None:
     )
 
 
-def _local_tiers(tiers: Mapping[TierName, TierSettings]) -> list[TierName]:
-    return [name for name in tiers if name != "frontier"]
+def _everyday(tiers: Mapping[TierName, TierSettings]) -> bool:
+    return any(name != "frontier" for name in tiers)
 
 
 # -- models by family ---------------------------------------------------------------------------

@@ -6,7 +6,8 @@ import pytest
 
 from core.config import Settings
 from core.errors import ErrorCode, MetnosError, ModelMissing, ModelRefused, ModelUnreachable
-from core.llm.tiers import ROLES, Tiers, traits
+from core.llm.local_server import LocalServer
+from core.llm.tiers import ROLES, Tiers, needs_bundled, traits
 from tests.support.model_servers import ask, sends, serving, whole
 
 NOWHERE = "http://127.0.0.1:1/v1"
@@ -69,17 +70,20 @@ def test_a_key_alone_reaches_its_provider():
     assert tiers.settings_of("plan").base_url.startswith("https://")
 
 
-def test_the_bundled_model_serves_only_where_nothing_else_is_set():
-    bundled = _settings(tiers={"fast": {"base_url": NOWHERE, "model": "b"}}).tiers["fast"]
-    only_frontier = {"frontier": {"base_url": "https://f.example"}}
+async def test_the_bundled_model_serves_only_where_nothing_else_is_set(tmp_path):
+    bundled = LocalServer(tmp_path / "qwen2.5-1.5b.gguf", log_file=tmp_path / "log")
+    only_frontier = _settings(tiers={"frontier": {"base_url": "https://f.example"}})
+    own = _settings(metnos_llm_base_url=NOWHERE, metnos_llm_model="own")
 
-    assert Tiers.from_settings(_settings(), bundled=bundled).settings_of("plan").model == "b"
-    with_frontier = Tiers.from_settings(_settings(tiers=only_frontier), bundled=bundled)
-    assert with_frontier.settings_of("plan").model == "b"
-    own = Tiers.from_settings(
-        _settings(metnos_llm_base_url=NOWHERE, metnos_llm_model="own"), bundled=bundled
-    )
-    assert own.settings_of("plan").model == "own"
+    assert needs_bundled(_settings())
+    assert needs_bundled(only_frontier)
+    assert not needs_bundled(own)
+    assert Tiers.from_settings(own, bundled=bundled).settings_of("plan").model == "own"
+    for settings in (_settings(), only_frontier):
+        tiers = Tiers.from_settings(settings, bundled=bundled)
+        assert (await tiers.traits_of("plan")).engine == "metis"
+        with pytest.raises(ModelMissing, match=r"model pull|pip install"):
+            await tiers.for_role("plan").complete(ask())
 
 
 async def test_fallback_answers_when_the_tier_cannot_be_reached():
