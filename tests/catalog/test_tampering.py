@@ -378,6 +378,37 @@ def test_tampering_covers_the_bar():
 
 
 @pytest.mark.parametrize(
+    ("check", "without", "tamper"),
+    [
+        ("core.catalog.verify.verify_manifest", lambda *_: True, manifest_asking_for_more),
+        ("core.catalog.verify.verify_manifest", lambda *_: True, signature_without_the_context),
+        ("core.catalog.verify.check_digests", lambda *_: None, code_edited),
+        ("core.catalog.verify.check_digests", lambda *_: None, file_added),
+        ("core.catalog.files.check_owner", lambda *_: None, code_writable_by_everyone),
+        ("core.catalog.files.MAX_FILES", 10_000, many_files_added),
+        ("core.catalog.files._COMPILED", ("~",), pth_added),
+        ("core.catalog.loader.is_below", lambda *_: False, older_version_rightly_signed),
+    ],
+)
+def test_tampering_bites_only_because_of_its_check(
+    home: Settings,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    check: str,
+    without: object,
+    tamper: Tamper,
+):
+    """Counter-proof: with the check taken away the same tampering passes."""
+    undeclared = {many_files_added, pth_added}
+    tamper(folder, home)
+    monkeypatch.setattr(check, without)
+    if tamper in undeclared:
+        monkeypatch.setattr("core.catalog.verify.check_digests", lambda *_: None)
+
+    assert "find_files" in CatalogLoader.of(home).current().executors
+
+
+@pytest.mark.parametrize(
     ("name", "reason"),
     [
         ("find_fіles", "confusable"),
