@@ -248,6 +248,22 @@ CASES = [
         ErrorCode.EXECUTOR_CRASHED,
     ),
     Case(
+        "kills_its_keeper_after_a_daemon",
+        """
+        import os, time
+        def run(c):
+            if os.fork() == 0:
+                os.setsid()
+                if os.fork():
+                    os._exit(0)
+                time.sleep(60)
+            time.sleep(0.1)
+            os.kill(os.getppid(), 9)
+            time.sleep(60)
+        """,
+        ErrorCode.EXECUTOR_CRASHED,
+    ),
+    Case(
         "asks_its_keeper_to_end",
         """
         import os, time
@@ -431,6 +447,12 @@ CASES = [
         "many_brackets",
         says("b'{\"ok\":true,\"content\":[' + b'[],' * 300000 + b'[]]}'"),
         ErrorCode.BAD_OUTPUT,
+    ),
+    Case(
+        "many_values",
+        says("b'{\"ok\":true,\"content\":[' + b'\"ab\",' * 700000 + b'1]}'"),
+        ErrorCode.BAD_OUTPUT,
+        {"output_bytes": 4 * MIB},
     ),
     Case(
         "huge_whole_number",

@@ -17,9 +17,11 @@ TREE = Path(__file__).parents[2] / "executors"
 
 @dataclass(frozen=True)
 class SimpleLimits:
-    memory_mb: int = 512
-    cpu_s: int = 10
-    output_bytes: int = 1_048_576
+    """The defaults of a manifest."""
+
+    memory_mb: int = 256
+    cpu_s: int = 20
+    output_bytes: int = 4 * 1024 * 1024
     file_mb: int = 64
 
 

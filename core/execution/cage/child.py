@@ -15,12 +15,14 @@ import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 _CHUNK = 65536
 _KEPT_ERRORS = 4096
 _MAX_PROGRESS = 262_144
 _END_GRACE_S = 5.0
+_HOLDER_ROUNDS = 500
 _F_ADD_SEALS = 1033
 _SEALS = 0x1 | 0x2 | 0x4 | 0x8  # seal, shrink, grow, write
 
@@ -112,6 +114,9 @@ class _Child:
             os.close(fd)
         self._pidfd = pidfd
         self._out = out_r
+        self._pipes = frozenset(
+            f"pipe:[{os.fstat(fd).st_ino}]" for fd in (out_r, err_r, progress_r)
+        )
         self._watch(out_r, self._read_output)
         self._watch(err_r, self._read_errors)
         self._watch(progress_r, self._read_progress)
@@ -158,6 +163,12 @@ class _Child:
             except TimeoutError:
                 self._signal(signal.SIGKILL)
                 await self._exited.wait()
+        if self._process.returncode < 0:
+            # Somebody killed the keeper, so nobody has cleaned up below it.
+            for _ in range(_HOLDER_ROUNDS):
+                if not _kill_holders(self._pipes):
+                    break
+                await asyncio.sleep(0.002)
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -240,6 +251,35 @@ def _pipe(undo: contextlib.ExitStack) -> tuple[int, int]:
 def _close(fd: int) -> None:
     with contextlib.suppress(OSError):
         os.close(fd)
+
+
+def _kill_holders(pipes: frozenset[str]) -> int:
+    """Kill every other process that holds one of these pipes; how many there were.
+
+    Without threads on purpose: while this loop's thread is here it starts no process, so no child
+    between fork and exec can be taken for a holder.
+    """
+    found = 0
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdecimal() or int(folder.name) == os.getpid():
+            continue
+        if _holds(folder / "fd", pipes):
+            found += 1
+            with contextlib.suppress(OSError):
+                os.kill(int(folder.name), signal.SIGKILL)
+    return found
+
+
+def _holds(folder: Path, pipes: frozenset[str]) -> bool:
+    try:
+        links = list(folder.iterdir())
+    except OSError:
+        return False
+    for link in links:
+        with contextlib.suppress(OSError):
+            if str(link.readlink()) in pipes:
+                return True
+    return False
 
 
 def _sealed(data: bytes) -> int:
