@@ -153,6 +153,7 @@ def without_words(raw: Mapping[str, Any], *, keep_text: bool = False) -> dict[st
         "date": message["date"],
         "chat": {"id": message["chat"]["id"], "type": "private"},
         "from": {"id": sender["id"], "is_bot": False, "first_name": ""},
+        "text": "",
     }
     if "language_code" in sender:
         kept["from"]["language_code"] = str(sender["language_code"])[:8]

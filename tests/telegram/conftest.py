@@ -20,7 +20,7 @@ from tests.support.harness import Harness
 ROOT = Path(__file__).parents[2]
 
 
-class World(Harness):
+class World(Harness):  # type: ignore[misc]  # the harness is taken over untyped
     """The harness with our bot's home; people added before the start are known to the bot."""
 
     def __init__(self, tmp_path: Path, **fake) -> None:

@@ -114,7 +114,7 @@ class FakeTurns:
                 await asyncio.sleep(3600)
                 return ()
             case "prose" | "code":
-                return (Block(word, rest),)  # type: ignore[arg-type]
+                return (Block(word, rest),)
             case "long":
                 lines = "\n".join(f"line {n} {'x' * 40}" for n in range(int(rest)))
                 return (
