@@ -174,7 +174,7 @@ class CatalogLoader:
         manifest: Manifest | SdkManifest
         try:
             if name != SDK_NAME and (reason := name_refusal(name)) is not None:
-                raise refused(reason, ascii(name))
+                raise refused(reason)
             folder = read_folder(path)
             if name == SDK_NAME:
                 manifest = verify_sdk(folder.files, keys.key_for)

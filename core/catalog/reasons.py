@@ -37,7 +37,8 @@ class Reason(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Rejection:
     """One executor that does not run. `reason_code` is a `Reason`; `detail` is English, with the
-    file or the number that decided."""
+    file or the number that decided. In a `name` from disk every unusual letter is spelt out
+    (`find_f\\u0456les`), so that it can be told from the one it imitates."""
 
     name: str
     reason_code: str
@@ -49,13 +50,23 @@ class Rejection:
 
     @classmethod
     def of(cls, name: str, exc: CatalogError) -> Rejection:
-        return cls(name, reason_of(exc), exc.detail)
+        return cls(plain_ascii(name), reason_of(exc), exc.detail)
 
 
 def refused(reason: Reason, detail: str = "") -> SignatureRefused:
     """The exception for a reason; `Rejection.of` reads it back."""
-    return SignatureRefused(detail, reason=reason.value)
+    return SignatureRefused(printable(detail), reason=reason.value)
 
 
 def reason_of(exc: CatalogError) -> str:
     return str(exc.params.get("reason", Reason.BAD_MANIFEST.value))
+
+
+def printable(text: str) -> str:
+    """The text with what would move a cursor, turn the reading direction or break UTF-8 spelt
+    out: file names come from strangers and end up in terminals and logs."""
+    return "".join(char if char.isprintable() else plain_ascii(char) for char in text)
+
+
+def plain_ascii(text: str) -> str:
+    return ascii(text)[1:-1]

@@ -130,7 +130,7 @@ def sign_folder(settings: Settings, name: str, *, allow_downgrade: bool = False)
     """
     home = _Home(settings)
     if name != SDK_NAME and (reason := name_refusal(name)) is not None:
-        raise refused(reason, ascii(name))
+        raise refused(reason)
     home.make()
     with locked(home.lock):
         owner = load_or_create_owner_key(home.private)
@@ -197,7 +197,7 @@ class _Staging:
     def put(self, unit: str, shipped: Mapping[str, bytes]) -> None:
         """Make `unit` of the home the shipped one, unless it is the person's own."""
         if unit != SDK_NAME and (reason := name_refusal(unit)) is not None:
-            raise refused(reason, ascii(unit))
+            raise refused(reason)
         manifest = shipped[MANIFEST_FILE]
         wanted = {**shipped, SIGNATURE_FILE: sign_manifest(self.owner.secret, manifest)}
         digest = hashlib.sha256(manifest).hexdigest()

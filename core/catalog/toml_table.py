@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
+from core.catalog.reasons import printable
 from core.errors import ManifestInvalid
 
 T = TypeVar("T")
@@ -22,7 +23,7 @@ MOST_WORDS = 200
 
 def invalid(detail: str, reason: str = "bad_manifest") -> ManifestInvalid:
     """The one refusal of this layer; `reason` is the text key `reject.<reason>`."""
-    return ManifestInvalid(detail, reason=reason)
+    return ManifestInvalid(printable(detail), reason=reason)
 
 
 class TomlTable:

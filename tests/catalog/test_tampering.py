@@ -426,7 +426,18 @@ def test_copy_under_another_name_is_refused(
     catalog = loader.current()
 
     assert set(catalog.executors) == {"find_files", "get_now"}
-    assert [(r.name, r.reason_code) for r in catalog.rejected] == [(name, reason)]
+    assert [(r.name, r.reason_code) for r in catalog.rejected] == [(ascii(name)[1:-1], reason)]
+
+
+def test_refusal_of_a_hostile_file_name_is_harmless_to_print(loader: CatalogLoader, folder: Path):
+    (folder / os.fsdecode(b"\x1b[2J\xff\xe2\x80\xae.txt")).write_bytes(b"")
+    shutil.copytree(folder.parent / "get_now", folder.with_name("find_\x1b]0;x\x07"))
+
+    file, name = sorted(loader.current().rejected, key=lambda r: r.reason_code, reverse=True)
+
+    assert (file.reason_code, name.reason_code) == ("undeclared_file", "bad_name")
+    assert file.detail.isprintable()
+    assert name.name.isprintable()
 
 
 def test_every_bit_of_manifest_and_signature_counts(home: Settings, folder: Path):
