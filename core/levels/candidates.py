@@ -28,7 +28,7 @@ class Candidates:
         if len(names) <= k_max:
             return tuple(names)
         ranked = prefilter.choose(context.request, self._index_of(context.catalog), k_max=k_max)
-        return tuple(prefilter.stable_block(ranked, block_size=BLOCK, order=names))
+        return tuple(prefilter.stable_block(ranked, BLOCK, names, limit=k_max))
 
     def spec(self, catalog: Catalog, name: str, lang: str) -> ToolSpec:
         self._index_of(catalog)

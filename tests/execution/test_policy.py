@@ -1,0 +1,103 @@
+"""Guard, judge and consent as tables; the judge must be able to say no."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core.execution import policy
+from core.messages import Actor, Autonomy, Role
+from core.observation import Provenance
+from tests.execution.test_arguments import manifest
+
+HOST = Actor("h", Role.HOST, "host")
+FULL = Actor("h", Role.HOST, "host", Autonomy.FULL)
+READ_ONLY = Actor("r", Role.GUEST, "guest", Autonomy.READ_ONLY)
+
+
+def test_guard_denies_a_forbidden_place_also_for_reading() -> None:
+    verdict = policy.guard(manifest("read_files"), {}, HOST, forbidden=["/home/x/.ssh"], system=[])
+
+    assert not verdict.approved
+    assert verdict.blocked_by == "guard"
+
+
+def test_guard_denies_writing_where_the_system_writes_and_allows_reading_there() -> None:
+    write = policy.guard(manifest("write_files"), {}, FULL, forbidden=[], system=["/etc/hosts"])
+    read = policy.guard(manifest("read_files"), {}, FULL, forbidden=[], system=["/etc/hosts"])
+
+    assert not write.approved
+    assert read.approved
+
+
+def test_guard_denies_changes_to_a_read_only_actor() -> None:
+    verdict = policy.guard(manifest("write_files"), {}, READ_ONLY, forbidden=[], system=[])
+
+    assert verdict.reason == "read_only_actor"
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "request_text", "approved"),
+    [
+        ("write_files", {"path": "/n/a.md"}, "scrivi ciao in a.md", True),
+        ("write_files", {"path": "/n/a.md"}, "save this as a.md", True),
+        ("move_files", {"paths": ["/n/a.md"]}, "sposta a.md in archivio", True),
+        ("delete_files", {"paths": ["/n/a.md"]}, "cancella a.md", True),
+        ("delete_files", {"paths": ["/n/../x"]}, "che ore sono?", False),
+        ("write_files", {"path": "/n/../../x"}, "che tempo fa", False),
+        ("get_now", {}, "", True),
+        ("read_files", {"paths": ["/n/../x"]}, "", True),
+    ],
+)
+def test_judge_says_yes_and_no(
+    tool: str, args: dict[str, Any], request_text: str, approved: bool
+) -> None:
+    verdict = policy.judge(manifest(tool), args, request_text, threshold=0.30)
+
+    assert verdict.approved is approved
+
+
+@pytest.mark.parametrize(
+    ("tool", "fields", "expected"),
+    [
+        ("read_files", {}, "not_needed"),
+        ("write_files", {}, "not_needed"),
+        ("write_files", {"count": 21}, "needed"),
+        ("write_files", {"in_workspace": False}, "needed"),
+        ("write_files", {"origin": Provenance.EXTERNAL}, "needed"),
+        ("move_files", {"count": 20}, "not_needed"),
+        ("delete_files", {}, "needed"),
+        ("delete_files", {"actor": FULL}, "not_needed"),
+        ("delete_files", {"actor": FULL, "named_each": False}, "needed"),
+        ("delete_files", {"actor": FULL, "count": 21}, "needed"),
+    ],
+)
+def test_consent_goes_by_effect_and_origin(
+    tool: str, fields: dict[str, Any], expected: str
+) -> None:
+    given: dict[str, Any] = {
+        "count": 1,
+        "in_workspace": True,
+        "origin": Provenance.USER,
+        "named_each": True,
+        "actor": HOST,
+        **fields,
+    }
+
+    assert policy.consent(manifest(tool), **given).value == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "expected"),
+    [
+        ("/n/a.md", "cancella a.md", True),
+        ("/n/a.md", "cancella a.mdx", False),
+        ("/n/a.md", "cancella ba.md", False),
+        ("/n/Straße.txt", "delete strasse.txt", True),
+        ("https://a.example/x", "apri https://a.example/x per favore", True),
+        ("https://a.example/x?q=1", "apri https://a.example/x", False),
+    ],
+)
+def test_is_spoken_of_matches_on_token_boundaries(value: str, text: str, expected: bool) -> None:
+    assert policy.is_spoken_of(value, [text]) is expected
