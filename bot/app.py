@@ -82,7 +82,7 @@ async def open_house(
         server = bundled_server(settings)
         if server is not None:
             stack.push_async_callback(server.stop)
-        tiers = Tiers.from_settings(settings, bundled=None if server is None else server.settings)
+        tiers = Tiers.from_settings(settings, bundled=server)
         stack.push_async_callback(tiers.close)
         loader = CatalogLoader.of(settings)
         loader.current()
