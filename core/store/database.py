@@ -7,6 +7,7 @@ Each statement is one hop to the connection's thread; `BEGIN` travels with the f
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sqlite3
 import stat
@@ -187,6 +188,11 @@ class Database:
 class _Connection(aiosqlite.Connection):
     """aiosqlite's thread, given whole pieces of work: one hop for what belongs together."""
 
+    def __init__(self, connector: Callable[[], sqlite3.Connection]) -> None:
+        super().__init__(connector, iter_chunk_size=64)
+        # Whoever dies without closing must not hang at the exit; what was awaited is committed.
+        self._thread.daemon = True
+
     def submit(self, work: Callable[[sqlite3.Connection], T]) -> asyncio.Future[T]:
         """Queue work at once, without an await: what is queued later runs later, also when the
         caller of the earlier work has been cancelled."""
@@ -203,8 +209,7 @@ async def _connect(path: Path) -> _Connection:
             timeout=BUSY_TIMEOUT_S,
             isolation_level=None,
             cached_statements=256,
-        ),
-        iter_chunk_size=64,
+        )
     )
     try:
         return await connection  # type: ignore[return-value]  # aiosqlite returns itself
@@ -338,7 +343,12 @@ def _refuse(exc: Exception, *, opening: bool = False) -> NoReturn:
     code = getattr(exc, "sqlite_errorcode", None)
     name = getattr(exc, "sqlite_errorname", None) or type(exc).__name__
     primary = None if code is None else code & 0xFF
-    if primary == sqlite3.SQLITE_FULL or (isinstance(exc, OSError) and exc.errno == 28):
+    # With no room left the WAL's index cannot grow, which SQLite calls an I/O error.
+    if (
+        primary == sqlite3.SQLITE_FULL
+        or code == sqlite3.SQLITE_IOERR_SHMSIZE
+        or (isinstance(exc, OSError) and exc.errno == errno.ENOSPC)
+    ):
         error = StoreError(f"the disk is full ({name})")
         error.code = ErrorCode.DISK_FULL
         raise error from exc

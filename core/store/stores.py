@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +47,7 @@ def make_home(settings: Settings) -> None:
             folder.chmod(0o700)
     except OSError as exc:
         error = StoreError(f"the home cannot be made ({exc.strerror})", path=str(home))
-        error.code = ErrorCode.DISK_FULL if exc.errno == 28 else error.code
+        error.code = ErrorCode.DISK_FULL if exc.errno == errno.ENOSPC else error.code
         raise error from exc
 
 

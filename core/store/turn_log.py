@@ -6,6 +6,7 @@ can tear at most the last one, which readers skip.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -91,12 +92,12 @@ def append_line(path: Path, line: Mapping[str, Any]) -> None:
             if written != len(data):
                 if os.fstat(fd).st_size == size + written:
                     os.ftruncate(fd, size)
-                raise OSError(28, "No space left on device")
+                raise OSError(errno.ENOSPC, "No space left on device")
         finally:
             os.close(fd)
     except OSError as exc:
         error = StoreError(f"{path.name} cannot be written ({exc.strerror})")
-        error.code = ErrorCode.DISK_FULL if exc.errno == 28 else error.code
+        error.code = ErrorCode.DISK_FULL if exc.errno == errno.ENOSPC else error.code
         raise error from exc
 
 
