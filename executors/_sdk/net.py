@@ -109,7 +109,7 @@ def clean_host(host: object) -> str:
         host = host.decode("latin-1")
     if not isinstance(host, str) or not host:
         raise HostDenied("no host name")
-    name = host.lower()
+    name = (host if host.isascii() else _to_ascii(host)).lower()
     if name.startswith("[") and name.endswith("]"):
         name = name[1:-1]
         if ":" not in name:
@@ -119,8 +119,6 @@ def clean_host(host: object) -> str:
             return socket.inet_ntop(socket.AF_INET6, socket.inet_pton(socket.AF_INET6, name))
         except (OSError, ValueError):
             raise HostDenied("not an address") from None
-    if not name.isascii():
-        name = _to_ascii(host)
     name = name.removesuffix(".")
     labels = name.split(".")
     if len(name) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
@@ -136,15 +134,18 @@ def clean_host(host: object) -> str:
 
 
 def _to_ascii(host: str) -> str:
+    """The punycode form; only of names with one spelling (no look-alike dots, no zero widths)."""
     import unicodedata
 
-    lowered = host.lower()
-    if unicodedata.normalize("NFKC", lowered) != lowered:
+    if unicodedata.normalize("NFKC", host) != host:
         raise HostDenied("not a host name")
     try:
-        return lowered.encode("idna").decode("ascii").lower()
+        plain = host.lower().encode("idna")
+        if plain.decode("idna") != host.lower():
+            raise HostDenied("not a host name")
     except UnicodeError:
         raise HostDenied("not a host name") from None
+    return plain.decode("ascii")
 
 
 def _is_address(name: str) -> bool:

@@ -114,7 +114,11 @@ def from_exception(exc: BaseException) -> Failure | None:
         known = _from_one(cause)
         if known is not None:
             return known
-        cause = cause.__cause__
+        if cause.__cause__ is None and type(cause).__module__ != "builtins":
+            # httpcore raises "from None", which would hide why it could not connect.
+            cause = cause.__context__
+        else:
+            cause = cause.__cause__
     return None
 
 
@@ -128,6 +132,9 @@ def _from_one(exc: BaseException) -> Failure | None:
     named = getattr(exc, "metnos_code", None)
     if isinstance(named, str):
         return Failure(named, str(exc))
+    inner = getattr(exc, "reason", None)  # urllib keeps the cause there
+    if isinstance(inner, OSError) and inner is not exc:
+        return _from_one(inner)
     kinds = {cls.__name__ for cls in type(exc).__mro__}
     if "SSLError" in kinds:
         return Failure("tls_failed", type(exc).__name__)
