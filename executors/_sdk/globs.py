@@ -30,12 +30,13 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 class Patterns:
     """Some patterns of which one must match; none: everything matches.
 
-    `wants_hidden`: a pattern itself starts with a dot, so names that do are meant too.
+    `wants_hidden`: a pattern itself starts with a dot and is more than an extension, so names that
+    start with one are meant too.
     """
 
     def __init__(self, patterns: Sequence[str]) -> None:
         written = [one.strip() for one in patterns if one.strip()]
-        self.wants_hidden = any(one.rsplit("/", 1)[-1].startswith(".") for one in written)
+        self.wants_hidden = any(_is_hidden_name(one.rpartition("/")[2]) for one in written)
         self._rules: list[list[re.Pattern[str] | None]] = []
         for one in written:
             for plain in _spread(one)[: MAX_PATTERNS - len(self._rules)]:
@@ -52,6 +53,10 @@ class Patterns:
         return any(
             _matches(rule, folded if len(rule) > 1 else folded[-1:]) for rule in self._rules
         )
+
+
+def _is_hidden_name(name: str) -> bool:
+    return name.startswith(".") and name[1:].casefold() not in _EXTENSIONS
 
 
 def _spread(pattern: str) -> list[str]:

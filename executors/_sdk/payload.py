@@ -24,17 +24,26 @@ _NAMES = ("path", "url", "title", "name", "value")
 class Job:
     """One file to write. `path` is what was asked, not yet checked.
 
-    `only_new`: nothing that exists may be touched, for the reason in `why_only_new`: there was no
-    content at all, or only part of it, or an earlier item of the call goes there already.
-    `partial`: the text is known to be a part of what it comes from.
+    `why_only_new`: the reason why nothing that exists may be touched, if there is one: there was
+    no content at all, or only part of it. `partial`: the text is known to be a part of what it
+    comes from. `repeated`: an earlier item of the call goes there already.
     """
 
-    __slots__ = ("_content", "mode", "partial", "path", "why_only_new")
+    __slots__ = ("_content", "mode", "partial", "path", "repeated", "why_only_new")
 
-    def __init__(self, path: object, content: object, mode: str, *, partial: bool = False) -> None:
+    def __init__(
+        self,
+        path: object,
+        content: object,
+        mode: str,
+        *,
+        partial: bool = False,
+        repeated: bool = False,
+    ) -> None:
         self.path = path
         self.mode = mode
         self.partial = partial
+        self.repeated = repeated
         self._content = content
         self.why_only_new: tuple[str, str] | None = None
         if content is None:
@@ -94,28 +103,33 @@ def jobs_of(call: Call) -> list[Job]:
 
 
 def _each(entries: list[Any], mode: str) -> list[Job]:
-    """One job per path; what is appended to one file several times goes there at once."""
-    jobs: list[Job] = []
-    by_path: dict[str, list[Any]] = {}
+    """One job per entry, in order; what is appended to one file several times goes there at once,
+    while two items that would replace one another are refused from the second on."""
+    groups: dict[str, list[Any]] = {}
     for entry in entries:
-        path = entry.get("path") if isinstance(entry, dict) else None
-        if not isinstance(path, str):
+        groups.setdefault(_path_of(entry) or "", []).append(entry)
+    jobs: list[Job] = []
+    for entry in entries:
+        path = _path_of(entry)
+        if path is None:
+            jobs.append(Job(None, None, mode))
+            continue
+        group = groups[path]
+        if group[0] is not entry:
+            if mode != "append":
+                jobs.append(Job(path, "", mode, repeated=True))
+        elif mode == "append" and len(group) > 1:
+            jobs.append(_into(path, group, mode))
+        elif _body(entry) is None:
             jobs.append(Job(path, None, mode))
-        elif path not in by_path:
-            by_path[path] = [entry]
-        elif mode == "append":
-            by_path[path].append(entry)
         else:
-            repeated = Job(path, _body(entry), mode)
-            repeated.why_only_new = ("already_exists", "another item is written there already")
-            jobs.append(repeated)
-    firsts = [
-        _into(path, group, mode)
-        if len(group) > 1 or _body(group[0]) is not None
-        else Job(path, None, mode)
-        for path, group in by_path.items()
-    ]
-    return firsts + jobs
+            jobs.append(_into(path, [entry], mode))
+    return jobs
+
+
+def _path_of(entry: Any) -> str | None:
+    path = entry.get("path") if isinstance(entry, dict) else None
+    return path if isinstance(path, str) else None
 
 
 def _into(path: object, entries: list[Any], mode: str) -> Job:

@@ -116,6 +116,8 @@ def _foresee(call: Call, job: Job) -> tuple[dict[str, Any], dict[str, Any], int]
 
 def _check(call: Call, job: Job, info: os.stat_result | None) -> None:
     place = locate(call, job.path)
+    if job.repeated:
+        raise Failure("already_exists", "another item is written there already")
     if info is not None and job.mode == "create":
         raise Failure("already_exists", "the file is there already and mode is create")
     if info is not None and job.why_only_new is not None:
