@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-# What only the validator needs. Constraints that tell a model something (enum, minimum) stay.
+# What only the validator needs; models pay for every word in every turn. `enum`, `default` and
+# nested `required` stay, because they tell a model what to write.
 _VALIDATOR_ONLY = """
 additionalProperties requires_one_of title minLength maxLength minItems maxItems uniqueItems
-minProperties maxProperties pattern
+minProperties maxProperties pattern minimum maximum exclusiveMinimum exclusiveMaximum
 """
 _HIDDEN = frozenset(_VALIDATOR_ONLY.split())
 _NESTS_ONE = frozenset({"items", "not", "contains"})
 _NESTS_MANY = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _FROM_STEP = {
-    "it": "usa gli elementi del passo N",
-    "en": "use the items of step N",
+    "it": "elementi del passo N",
+    "en": "items of step N",
 }
 
 
@@ -37,11 +38,7 @@ def tool_schema(args: Mapping[str, Any], lang: str) -> dict[str, Any]:
             hidden.add(name)
         elif name == "entries":
             hidden.add(name)
-            shown["from_step"] = {
-                "type": "integer",
-                "minimum": 1,
-                "description": _FROM_STEP[lang],
-            }
+            shown["from_step"] = {"type": "integer", "description": _FROM_STEP[lang]}
         else:
             shown[name] = in_language(spec, lang, terse=True)
     required = [name for name in args.get("required", ()) if name not in hidden]

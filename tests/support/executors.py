@@ -5,7 +5,11 @@ Everything goes through the real setup: a generated owner key, real signatures, 
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -95,13 +99,24 @@ def home_settings(tmp_path: Path, **values: Any) -> Settings:
 def signed_home(tmp_path: Path, **values: Any) -> Settings:
     """A home with every executor of the tree, staged and signed as `metnos setup` does it.
 
-    Works from a copy of the tree whose digests are fresh, so that work in progress can be tried;
-    `tests/catalog/test_release.py` is what tells when the committed digests are stale.
+    Staged from a copy of the tree whose digests are fresh, so that work in progress can be tried;
+    `tests/catalog/test_release.py` is what tells when the committed digests are stale. The real
+    staging runs once in a test run; the homes of one run are copies and share the owner's key.
     """
     settings = home_settings(tmp_path, **values)
-    report = stage_tree(settings, tmp_path / "release")
-    assert not report.refused, report.refused
+    shutil.copytree(_staged_once(), settings.metnos_home, dirs_exist_ok=True)
+    settings.metnos_home.chmod(0o700)
     return settings
+
+
+@cache
+def _staged_once() -> Path:
+    scratch = Path(tempfile.mkdtemp(prefix="metnos-home-"))
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    settings = home_settings(scratch)
+    report = stage_tree(settings, scratch / "release")
+    assert not report.refused, report.refused
+    return settings.metnos_home
 
 
 def stage_tree(settings: Settings, scratch: Path) -> StageReport:
