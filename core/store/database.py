@@ -7,28 +7,23 @@ Each statement is one hop to the connection's thread; `BEGIN` travels with the f
 from __future__ import annotations
 
 import asyncio
-import errno
-import os
 import sqlite3
-import stat
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import aiosqlite
 
-from core.errors import ErrorCode, StoreCorrupt, StoreError
+from core.errors import StoreCorrupt, StoreError
+from core.store import statements
 from core.store.encoding import clean_text
+from core.store.faults import refuse
+from core.store.statements import Parameters
 
 Row = sqlite3.Row
-Parameters = Sequence[Any] | Mapping[str, Any]
 T = TypeVar("T")
-
-BUSY_TIMEOUT_S = 10
-WAL_LIMIT_BYTES = 4 * 1024 * 1024
 
 _WRITE = "BEGIN IMMEDIATE"
 _READ = "BEGIN"
@@ -65,7 +60,7 @@ class Transaction:
             raise StoreError("the transaction has ended")
         begin, self._begin = self._begin, None
         return await _outcome(
-            self._connection.submit(partial(_statement, begin, sql, _clean(params)))
+            self._connection.submit(partial(statements.run_statement, begin, sql, _clean(params)))
         )
 
     async def end(self, *, commit: bool) -> None:
@@ -74,7 +69,9 @@ class Transaction:
         self._ended = True
         if self._begin is not None:
             return
-        await _uninterrupted(self._connection.submit(_commit if commit else _roll_back))
+        await _uninterrupted(
+            self._connection.submit(statements.commit if commit else statements.roll_back)
+        )
 
 
 class Database:
@@ -97,17 +94,20 @@ class Database:
         with the power, never with the process. Raises `StoreCorrupt` when SQLite finds damage,
         `StoreError` when the file cannot be opened at all.
         """
-        _make_private(path)
+        try:
+            statements.make_private(path)
+        except OSError as exc:
+            refuse(exc)
         writer = await _connect(path)
         try:
-            await _outcome(writer.submit(partial(_prepare, durable)), opening=True)
+            await _outcome(writer.submit(partial(statements.prepare, durable)), opening=True)
             reader = await _connect(path)
         except BaseException:
             await writer.close()
             raise
         database = cls(path, writer, reader)
         try:
-            await _outcome(reader.submit(_prepare_reader), opening=True)
+            await _outcome(reader.submit(statements.prepare_reader), opening=True)
         except BaseException:
             await database.close()
             raise
@@ -141,14 +141,14 @@ class Database:
         """A number that changes when another process has committed, and not by our own writes."""
         rows, _ = await _outcome(
             self._open(self._writer).submit(
-                partial(_statement, None, "PRAGMA data_version", (), outside=True)
+                partial(statements.run_statement, None, "PRAGMA data_version", (), outside=True)
             )
         )
         return int(rows[0][0])
 
     async def backup(self, target: Path) -> None:
         """Write the committed content as one sound file (mode 0600), replacing `target`."""
-        await _outcome(self._open(self._reader).submit(partial(_back_up, target)))
+        await _outcome(self._open(self._reader).submit(partial(statements.back_up, target)))
 
     async def close(self) -> None:
         """Wait for running transactions, then close. The second call does nothing."""
@@ -176,7 +176,7 @@ class Database:
             await tx.end(commit=True)
         except StoreError:
             with suppress(StoreError):
-                await _uninterrupted(connection.submit(_roll_back))
+                await _uninterrupted(connection.submit(statements.roll_back))
             raise
 
     def _open(self, connection: _Connection) -> _Connection:
@@ -202,19 +202,11 @@ class _Connection(aiosqlite.Connection):
 
 
 async def _connect(path: Path) -> _Connection:
-    connection = _Connection(
-        partial(
-            sqlite3.connect,
-            path,
-            timeout=BUSY_TIMEOUT_S,
-            isolation_level=None,
-            cached_statements=256,
-        )
-    )
+    connection = _Connection(partial(statements.connect, path))
     try:
         return await connection  # type: ignore[return-value]  # aiosqlite returns itself
     except sqlite3.Error as exc:
-        _refuse(exc, opening=True)
+        refuse(exc, opening=True)
 
 
 def row_reader(make: Callable[[Row], T]) -> Callable[[Row], T]:
@@ -231,95 +223,11 @@ def row_reader(make: Callable[[Row], T]) -> Callable[[Row], T]:
     return read
 
 
-# -- what runs in the connection's thread ------------------------------------------------------
-
-
-def _prepare(durable: bool, conn: sqlite3.Connection) -> None:
-    conn.row_factory = sqlite3.Row
-    conn.execute("PRAGMA trusted_schema = OFF")
-    conn.execute("PRAGMA cell_size_check = ON")
-    _enter_wal(conn)
-    conn.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-    conn.execute("PRAGMA foreign_keys = ON")
-    conn.execute(f"PRAGMA journal_size_limit = {WAL_LIMIT_BYTES}")
-    found = conn.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if found != "ok":
-        raise sqlite3.DatabaseError("quick_check found damage")
-
-
-def _enter_wal(conn: sqlite3.Connection) -> None:
-    """Switch to WAL once; SQLite does not wait its busy timeout for this, so we do."""
-    deadline = time.monotonic() + BUSY_TIMEOUT_S
-    while True:
-        try:
-            mode = conn.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-        except sqlite3.OperationalError as exc:
-            if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)
-            continue
-        if mode != "wal":
-            raise sqlite3.OperationalError(f"journal mode is {mode}")
-        return
-
-
-def _prepare_reader(conn: sqlite3.Connection) -> None:
-    conn.row_factory = sqlite3.Row
-    conn.execute("PRAGMA trusted_schema = OFF")
-    conn.execute("PRAGMA cell_size_check = ON")
-    conn.execute("PRAGMA query_only = ON")
-
-
-def _statement(
-    begin: str | None,
-    sql: str,
-    params: Parameters,
-    conn: sqlite3.Connection,
-    *,
-    outside: bool = False,
-) -> tuple[list[Row], int]:
-    if begin is not None:
-        if conn.in_transaction:  # left by a caller whose event loop ended under it
-            conn.rollback()
-        conn.execute(begin)
-    elif not conn.in_transaction and not outside:
-        # A full disk makes SQLite roll back by itself; going on would write without a transaction.
-        raise sqlite3.OperationalError("the transaction was given up")
-    cursor = conn.execute(sql, params)
-    return cursor.fetchall(), cursor.rowcount
-
-
-def _commit(conn: sqlite3.Connection) -> None:
-    if not conn.in_transaction:
-        raise sqlite3.OperationalError("the transaction was given up")
-    conn.commit()
-
-
-def _roll_back(conn: sqlite3.Connection) -> None:
-    conn.rollback()
-
-
-def _back_up(target: Path, conn: sqlite3.Connection) -> None:
-    part = target.with_name(target.name + ".part")
-    part.unlink(missing_ok=True)
-    _make_private(part)
-    copy = sqlite3.connect(part)
-    try:
-        conn.backup(copy)
-        copy.execute("PRAGMA journal_mode = DELETE")  # one file, no -wal beside it
-    finally:
-        copy.close()
-    part.replace(target)
-
-
-# -- the edge ----------------------------------------------------------------------------------
-
-
 async def _outcome(future: Awaitable[T], *, opening: bool = False) -> T:
     try:
         return await future
     except (sqlite3.Error, OverflowError, OSError, UnicodeDecodeError) as exc:
-        _refuse(exc, opening=opening)
+        refuse(exc, opening=opening)
 
 
 async def _uninterrupted(future: asyncio.Future[T]) -> T:
@@ -336,75 +244,7 @@ async def _uninterrupted(future: asyncio.Future[T]) -> T:
     return await _outcome(future)
 
 
-def _refuse(exc: Exception, *, opening: bool = False) -> NoReturn:
-    """Raise the project's word for what SQLite says. Mistakes in our SQL pass as they are."""
-    if isinstance(exc, sqlite3.ProgrammingError):
-        raise exc
-    code = getattr(exc, "sqlite_errorcode", None)
-    name = getattr(exc, "sqlite_errorname", None) or type(exc).__name__
-    primary = None if code is None else code & 0xFF
-    # With no room left the WAL's index cannot grow, which SQLite calls an I/O error.
-    if (
-        primary == sqlite3.SQLITE_FULL
-        or code == sqlite3.SQLITE_IOERR_SHMSIZE
-        or (isinstance(exc, OSError) and exc.errno == errno.ENOSPC)
-    ):
-        error = StoreError(f"the disk is full ({name})")
-        error.code = ErrorCode.DISK_FULL
-        raise error from exc
-    if _is_damage(exc, primary, opening=opening):
-        raise StoreCorrupt(f"the database is damaged ({name}: {exc})") from exc
-    error = StoreError(f"the database failed ({name}: {exc})")
-    error.retryable = primary in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-    raise error from exc
-
-
-_NOT_DAMAGE = frozenset(
-    {
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_PERM,
-        sqlite3.SQLITE_AUTH,
-        sqlite3.SQLITE_NOMEM,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_INTERRUPT,
-    }
-)
-
-
-def _is_damage(exc: Exception, primary: int | None, *, opening: bool) -> bool:
-    if isinstance(exc, UnicodeDecodeError):  # SQLite quotes damaged names in its complaints
-        return True
-    if not isinstance(exc, sqlite3.Error):
-        return False
-    if primary in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}:
-        return True
-    if primary is None and "decode" in str(exc):  # bytes that are no UTF-8 in a text column
-        return True
-    return opening and primary not in _NOT_DAMAGE
-
-
 def _clean(params: Parameters) -> Parameters:
     if isinstance(params, Mapping):
         return {k: clean_text(v) if isinstance(v, str) else v for k, v in params.items()}
     return [clean_text(v) if isinstance(v, str) else v for v in params]
-
-
-def _make_private(path: Path) -> None:
-    """Create the file with mode 0600 before SQLite does; its -wal and -shm follow that mode.
-
-    An existing file is not opened here: closing it would drop the locks that SQLite holds on it
-    elsewhere in this process.
-    """
-    try:
-        with suppress(FileExistsError):
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        found = path.lstat()
-        if not stat.S_ISREG(found.st_mode):
-            raise StoreError(f"{path.name} is not a regular file")
-        if found.st_mode & 0o077:
-            path.chmod(0o600)
-    except OSError as exc:
-        _refuse(exc)
