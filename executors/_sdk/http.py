@@ -221,6 +221,8 @@ def parse_url(text: str) -> httpx.URL:
         raise Failure("invalid_args", "no web address") from exc
     if url.scheme not in {"http", "https"} or not url.host or url.userinfo:
         raise Failure("invalid_args", "an address begins with http:// or https:// and a host")
+    if url.port is not None and not 0 < url.port < 65536:
+        raise Failure("invalid_args", "no such port")
     try:
         net.clean_host(url.raw_host)
     except net.HostDenied as exc:

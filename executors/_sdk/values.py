@@ -183,6 +183,8 @@ def number(value: Any, *, comma: bool = False) -> Decimal | None:
     match = _NUMBER.fullmatch(value.strip())
     if match is None or bool(match["open"]) != bool(match["close"]):
         return None
+    if match["sign"] and match["sign2"]:
+        return None
     plain = _plain_digits(match["digits"].strip(), comma=comma)
     if plain is None:
         return None

@@ -34,7 +34,7 @@ _LINK = re.compile(r"\[([^\[\]]{0,300})\]\((https?://[^\s()<>]{1,2000})\)")
 
 
 def run(call: Call) -> dict[str, Any]:
-    """One entry per address, in order; a text cut at `max_chars` has `truncated` and `more_chars`."""
+    """One entry per address, in order; a text cut at `max_chars` says so and what was left out."""
     urls = [str(url) for url in call.args["urls"]]
     chars = min(int(call.args.get("max_chars") or DEFAULT_CHARS), MAX_CHARS)
     fetcher = http.Fetcher(call, max_bytes=MAX_BYTES, accept=_ACCEPT)
