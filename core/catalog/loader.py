@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from core.catalog.files import Stamp, check_owner, read_folder, stamp_at, stamp_of
+from core.catalog.files import FolderBytes, Stamp, check_owner, read_folder, stamp_at, stamp_of
 from core.catalog.floors import Floors, is_above, is_below
 from core.catalog.keys import TrustedKeys, TrustRing
 from core.catalog.loaded import NO_SDK, Catalog, LoadedExecutor, LoadedSdk
@@ -48,6 +48,8 @@ WORKSHOP = ".staging"
 _RACY_NS = 40_000_000
 # Of a refused folder no more than this is watched for mending.
 _MOST_WATCHED = 128
+# How often a folder may be exchanged while it is read before it is given up.
+_EXCHANGES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,21 +173,25 @@ class CatalogLoader:
     def _read_unit(self, name: str, keys: TrustedKeys) -> _Unit:
         path = self._dir / name
         began_ns = time.time_ns()
-        manifest: Manifest | SdkManifest
-        try:
-            if name != SDK_NAME and (reason := name_refusal(name)) is not None:
-                raise refused(reason)
-            folder = read_folder(path)
-            if name == SDK_NAME:
-                manifest = verify_sdk(folder.files, keys.key_for)
+        for _ in range(_EXCHANGES):
+            before = stamp_at(str(path))
+            try:
+                manifest, folder = _verified(path, keys)
+            except CatalogError as exc:
+                # Staging exchanges whole folders: one that was taken away while it was read is no
+                # bad executor, the new one stands in its place.
+                if stamp_at(str(path)) != before:
+                    continue
+                rejection = Rejection.of(name, exc)
             else:
-                manifest = verify_executor(name, folder.files, keys.key_for)
-        except CatalogError as exc:
-            # Stamps of now may be younger than what was read: read once more at the next check.
-            stamps = tuple(islice(_stamps_below(str(path)), _MOST_WATCHED))
-            return _Unit(stamps, rejection=Rejection.of(name, exc), racy=_racy(stamps, began_ns))
-        code = code_of(folder.files)
-        return _Unit(folder.stamps, manifest, code, racy=_racy(folder.stamps, began_ns))
+                code = code_of(folder.files)
+                return _Unit(folder.stamps, manifest, code, racy=_racy(folder.stamps, began_ns))
+            break
+        else:
+            rejection = Rejection(name, Reason.UNREADABLE.value, "it does not stand still")
+        # Stamps of now may be younger than what was read: then it is read again at the next check.
+        stamps = tuple(islice(_stamps_below(str(path)), _MOST_WATCHED))
+        return _Unit(stamps, rejection=rejection, racy=_racy(stamps, began_ns))
 
     def _raise_floors(self, units: Mapping[str, _Unit], floors: Mapping[str, str]) -> None:
         higher = {
@@ -236,6 +242,15 @@ def _assemble(
     parts += [f"{r.name!a} {r.reason_code} {r.detail}" for r in rejected]
     signature = hashlib.sha256("\n".join(parts).encode("utf-8", "backslashreplace")).hexdigest()
     return Catalog(executors, tuple(rejected), sdk, signature)
+
+
+def _verified(path: Path, keys: TrustedKeys) -> tuple[Manifest | SdkManifest, FolderBytes]:
+    if path.name != SDK_NAME and (reason := name_refusal(path.name)) is not None:
+        raise refused(reason)
+    folder = read_folder(path)
+    if path.name == SDK_NAME:
+        return verify_sdk(folder.files, keys.key_for), folder
+    return verify_executor(path.name, folder.files, keys.key_for), folder
 
 
 def _same(stamps: tuple[tuple[str, Stamp], ...]) -> bool:

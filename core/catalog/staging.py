@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +49,8 @@ from core.errors import CatalogError
 
 __all__ = ["StageReport", "is_staged_current", "shipped_root", "sign_folder", "stage"]
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class StageReport:
@@ -83,7 +86,8 @@ def stage(
     Twice: everything is `unchanged`. A damaged or half-written staged copy is put right. `force`
     also replaces shipped executors that the person changed and signed. A release below the
     recorded version floor is refused unless `allow_downgrade`. Raises `CatalogError` when the
-    release itself or the owner's key cannot be read.
+    release itself or the owner's key cannot be read, `OSError` when the disk does not take it;
+    what was there works on.
     """
     home = _Home(settings)
     source = root or shipped_root()
@@ -108,6 +112,7 @@ def stage(
                 work.put(unit, read_shipped(source, unit, units[unit]))
             except CatalogError as exc:
                 work.refused.append(Rejection.of(unit, exc))
+                log.warning("executor not staged", extra={"executor": unit, "why": exc.detail})
         for unit in sorted(known.keys() - units.keys()):
             work.drop(unit)
         remove_tree(home.workshop)

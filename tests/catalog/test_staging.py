@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import core.catalog.files
+from core.catalog.files import install_folder
 from core.catalog.floors import Floors
 from core.catalog.loader import CatalogLoader
 from core.catalog.release import refresh_digests
@@ -257,6 +259,31 @@ def test_stage_when_list_is_damaged_touches_nothing(settings: Settings, release:
         stage(settings, root=release.root)
 
     assert not (settings.metnos_home / "executors").exists()
+
+
+def test_loader_while_folders_are_exchanged_always_has_the_executor(
+    settings: Settings, release: Release
+):
+    """A running engine never sees a turn without an executor because setup runs beside it."""
+    stage(settings, root=release.root)
+    folder = settings.metnos_home / "executors" / "find_files"
+    files = {p.name: p.read_bytes() for p in folder.iterdir()}
+    stop = threading.Event()
+
+    def exchange() -> None:
+        while not stop.is_set():
+            install_folder(folder, files, workshop=folder.parent / ".staging")
+
+    worker = threading.Thread(target=exchange)
+    worker.start()
+    try:
+        loader = CatalogLoader.of(settings)
+        rejected = [r for _ in range(100) for r in loader.current().rejected]
+    finally:
+        stop.set()
+        worker.join()
+
+    assert rejected == []
 
 
 class Killed(BaseException):
