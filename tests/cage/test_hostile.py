@@ -264,6 +264,12 @@ CASES = [
         ErrorCode.EXECUTOR_CRASHED,
     ),
     Case(
+        "stops_its_keeper",
+        "import os, time\ndef run(c):\n os.kill(os.getppid(), 19)\n time.sleep(60)",
+        ErrorCode.TIMEOUT,
+        SHORT,
+    ),
+    Case(
         "asks_its_keeper_to_end",
         """
         import os, time
@@ -700,6 +706,7 @@ async def test_large_arguments_that_nobody_reads_do_not_block(room: Room):
 async def test_mutating_executor_says_what_it_may_have_left(
     room: Room, code: str, effects: Effects
 ):
-    observation = await room.run(dedent(code), is_mutating=True, timeout_s=1.0)
+    seconds = 1.0 if "sleep" in code else 10.0
+    observation = await room.run(dedent(code), is_mutating=True, timeout_s=seconds)
 
     assert observation.effects is effects

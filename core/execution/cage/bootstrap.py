@@ -231,7 +231,7 @@ def run(frame: dict[str, Any]) -> tuple[Any, int]:
             "error": {"code": "resource_limit", "detail": "out of memory"},
             "metadata": {"effects": "unknown"},
         }, 1
-    except BaseException as exc:
+    except BaseException as exc:  # this is the edge: SystemExit and KeyboardInterrupt end here too
         known = sdk_result.from_exception(exc)
         document = crashed(exc, begun=True)
         if known is not None and known.code != "internal":

@@ -21,7 +21,7 @@ from typing import Literal
 _CHUNK = 65536
 _KEPT_ERRORS = 4096
 _MAX_PROGRESS = 262_144
-_END_GRACE_S = 5.0
+_END_GRACE_S = 3.0
 _HOLDER_ROUNDS = 500
 _F_ADD_SEALS = 1033
 _SEALS = 0x1 | 0x2 | 0x4 | 0x8  # seal, shrink, grow, write
@@ -78,7 +78,7 @@ class _Child:
         self._on_progress = on_progress
         self._output = bytearray()
         self._errors = bytearray()
-        self._progress = b""
+        self._half_line = b""
         self._progress_total = 0
         self._begun = False
         self._overflow = False
@@ -113,7 +113,7 @@ class _Child:
         for fd in (stdin, out_w, err_w, progress_w):
             os.close(fd)
         self._pidfd = pidfd
-        self._out = out_r
+        self._out, self._err, self._progress = out_r, err_r, progress_r
         self._pipes = frozenset(
             f"pipe:[{os.fstat(fd).st_ino}]" for fd in (out_r, err_r, progress_r)
         )
@@ -157,6 +157,7 @@ class _Child:
     async def _end(self) -> None:
         if not self._exited.is_set():
             self._signal(signal.SIGTERM)
+            self._signal(signal.SIGCONT)  # somebody may have stopped the keeper
             try:
                 async with asyncio.timeout(_END_GRACE_S):
                     await self._exited.wait()
@@ -199,20 +200,18 @@ class _Child:
             self._settled.set()
 
     def _read_errors(self) -> None:
-        fd = next(fd for fd, callback in self._fds.items() if callback == self._read_errors)
-        self._errors += self._read(fd)
+        self._errors += self._read(self._err)
         del self._errors[:-_KEPT_ERRORS]
 
     def _read_progress(self) -> None:
-        fd = next(fd for fd, callback in self._fds.items() if callback == self._read_progress)
-        data = self._read(fd)
+        data = self._read(self._progress)
         self._progress_total += len(data)
-        *lines, self._progress = (self._progress + data).split(b"\n")
+        *lines, self._half_line = (self._half_line + data).split(b"\n")
         if not self._begun and lines and lines[0] == b"begun":
             self._begun = True
             del lines[0]
-        if self._progress_total > _MAX_PROGRESS or len(self._progress) > 64:
-            self._unwatch(fd)
+        if self._progress_total > _MAX_PROGRESS or len(self._half_line) > 64:
+            self._unwatch(self._progress)
         if lines and self._on_progress is not None and len(lines[-1]) <= 40:
             numbers = lines[-1].split()
             if len(numbers) == 2 and all(n == b"-" or n.isdigit() for n in numbers):
