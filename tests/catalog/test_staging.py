@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import core.catalog.files
-from core.catalog.files import install_folder
 from core.catalog.floors import Floors
 from core.catalog.loader import CatalogLoader
 from core.catalog.release import refresh_digests
@@ -261,29 +259,29 @@ def test_stage_when_list_is_damaged_touches_nothing(settings: Settings, release:
     assert not (settings.metnos_home / "executors").exists()
 
 
-def test_loader_while_folders_are_exchanged_always_has_the_executor(
-    settings: Settings, release: Release
+def test_loader_when_a_folder_is_exchanged_while_it_is_read_takes_the_new_one(
+    settings: Settings, release: Release, monkeypatch: pytest.MonkeyPatch
 ):
-    """A running engine never sees a turn without an executor because setup runs beside it."""
+    """A running engine never has a turn without an executor because setup runs beside it."""
     stage(settings, root=release.root)
-    folder = settings.metnos_home / "executors" / "find_files"
-    files = {p.name: p.read_bytes() for p in folder.iterdir()}
-    stop = threading.Event()
+    release.update("find_files", "1.1.0")
+    read = core.catalog.files._read_exactly
+    staged: list[str] = []
 
-    def exchange() -> None:
-        while not stop.is_set():
-            install_folder(folder, files, workshop=folder.parent / ".staging")
+    def read_slowly(descriptor: int, size: int) -> bytes | None:
+        data = read(descriptor, size)
+        # Between the first file of the old folder and its second one.
+        if data is not None and data == PURE_CODE.encode() and not staged:
+            staged.append("now")
+            staged.extend(stage(settings, root=release.root).staged)
+        return data
 
-    worker = threading.Thread(target=exchange)
-    worker.start()
-    try:
-        loader = CatalogLoader.of(settings)
-        rejected = [r for _ in range(100) for r in loader.current().rejected]
-    finally:
-        stop.set()
-        worker.join()
+    monkeypatch.setattr(core.catalog.files, "_read_exactly", read_slowly)
+    catalog = CatalogLoader.of(settings).current()
 
-    assert rejected == []
+    assert staged == ["now", "find_files"]
+    assert catalog.rejected == ()
+    assert catalog.executors["find_files"].manifest.version == "1.1.0"
 
 
 class Killed(BaseException):
