@@ -61,6 +61,7 @@ class TelegramChannel:
         self._commands = Commands(
             store=store, texts=texts, clock=clock, default_lang=lang, folders=folders
         )
+        pairing = Pairing(texts=texts, clock=clock, welcome=self._commands.welcome)
         handlers = Handlers(
             bot=self._bot,
             store=store,
@@ -68,7 +69,7 @@ class TelegramChannel:
             presenter=self._presenter,
             sender=self._sender,
             commands=self._commands,
-            pairing=Pairing(texts=texts, clock=clock, welcome=self._commands.welcome),
+            pairing=pairing,
             texts=texts,
             clock=clock,
             lang=lang,
@@ -84,6 +85,7 @@ class TelegramChannel:
             lang=lang,
             clock=clock,
             on_stored=self._workers.wake,
+            is_locked=pairing.is_locked,
         )
         self._polling: asyncio.Task[None] | None = None
 

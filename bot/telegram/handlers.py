@@ -30,7 +30,7 @@ from core.store.inbox import StoredInbox
 log = logging.getLogger(__name__)
 
 # Restarts that the work of one update may meet before it is given up as their cause.
-MAX_ATTEMPTS = 3
+MAX_ATTEMPTS = 6
 _STOP_TRIES, _STOP_PAUSE_S = 15, 0.1
 
 
@@ -96,11 +96,14 @@ class Handlers:
             # Nothing to do after a last event; without one no answer will replace the progress.
             await self._presenter.discard(inbound.address)
 
-    async def work(self, row: StoredInbox) -> bool:
-        """Do what the row asks and close it; False when the store failed and the row is still
-        open. Raises only `CancelledError`, which leaves the row open too."""
+    async def work(self, row: StoredInbox, *, leftover: bool = False) -> bool:
+        """Do what the row asks and close it; False when the store failed and it is still open.
+
+        `leftover`: a run before this one did not finish it. Raises only `CancelledError`, which
+        leaves the row open too.
+        """
         try:
-            await self._work(row)
+            await self._work(row, leftover=leftover)
         except StoreError as exc:
             log.error("update not worked", extra={"inbox_id": row.id, "error": exc.detail})
             return False
@@ -109,10 +112,10 @@ class Handlers:
             return await self._give_up(row, "failed")
         return True
 
-    async def _work(self, row: StoredInbox) -> None:
-        if row.attempts or row.state == "running":
-            # Left over from a run that ended without finishing it. Only these are counted: the
-            # first attempt of a fresh row needs no commit of its own.
+    async def _work(self, row: StoredInbox, *, leftover: bool) -> None:
+        if leftover:
+            # It may be what ended that run. Only leftovers are counted: the first attempt of a
+            # fresh row needs no commit of its own.
             async with self._store.write() as tx:
                 attempts = await inbox.mark_running(tx, row.id)
             if attempts == 0:

@@ -47,11 +47,16 @@ class Pairing:
             case _:
                 return self._texts.say("telegram.pairing.invalid", lang)
 
+    def is_locked(self, sender_id: str) -> bool:
+        """Whether this sender was told a moment ago that they are locked: what they try until
+        the next notice need not even be stored."""
+        told_at = self._told_locked.get(sender_id, float("-inf"))
+        return self._clock.monotonic() - told_at < LOCKED_NOTICE_EVERY_S
+
     def _may_tell_locked(self, sender_id: str) -> bool:
-        now = self._clock.monotonic()
-        if now - self._told_locked.get(sender_id, float("-inf")) < LOCKED_NOTICE_EVERY_S:
+        if self.is_locked(sender_id):
             return False
         if len(self._told_locked) >= _KEPT_SENDERS:
             self._told_locked.clear()
-        self._told_locked[sender_id] = now
+        self._told_locked[sender_id] = self._clock.monotonic()
         return True

@@ -36,7 +36,8 @@ _PAIRING_PER_BATCH = 5
 
 
 class Poller:
-    """Fetches for one bot. `on_stored` is called after each commit that stored something."""
+    """Fetches for one bot. `on_stored` is called after each commit that stored something;
+    `is_locked` tells of a stranger whose pairing attempts are not looked at."""
 
     def __init__(
         self,
@@ -48,6 +49,7 @@ class Poller:
         lang: str,
         clock: Clock,
         on_stored: Callable[[], None],
+        is_locked: Callable[[str], bool],
     ) -> None:
         self._bot = bot
         self._bot_id = bot_id
@@ -56,6 +58,7 @@ class Poller:
         self._lang = lang
         self._clock = clock
         self._on_stored = on_stored
+        self._is_locked = is_locked
         self._noted_at = 0.0
         self.last_poll_at: float | None = None
         """Monotonic seconds of the last completed poll: the sign of life of the channel."""
@@ -148,7 +151,7 @@ class Poller:
             elif screened.kind == "message":
                 if screened.is_pairing:
                     attempts[sender] += 1
-                    keep = attempts[sender] <= _PAIRING_PER_BATCH
+                    keep = attempts[sender] <= _PAIRING_PER_BATCH and not self._is_locked(sender)
                 else:
                     keep = await pairing.stranger_notice_due(
                         tx, CHANNEL, sender, self._clock.now()

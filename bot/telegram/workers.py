@@ -46,6 +46,7 @@ class Workers:
         self._wake = asyncio.Event()
         self._wake.set()
         self._seen_id = 0
+        self._leftover_id = -1
         self._queues: dict[str, deque[StoredInbox]] = {}
         self._working: set[str] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -93,6 +94,8 @@ class Workers:
     async def _take_up(self) -> None:
         async with self._store.read() as tx:
             rows = await inbox.open_rows(tx, CHANNEL, self._bot_id, after_id=self._seen_id)
+        if self._leftover_id < 0:  # the first look, before the first poll has stored anything
+            self._leftover_id = rows[-1].id if rows else 0
         for row in rows:
             match lane(row.body.get("update")):
                 case Lane.PAST:
@@ -125,7 +128,7 @@ class Workers:
                 async with self._slots:
                     row = queue.popleft()
                     self._working.add(key)
-                    closed = await self._handlers.work(row)
+                    closed = await self._handlers.work(row, leftover=row.id <= self._leftover_id)
                 if closed:
                     failures = 0
                 else:  # the store failed; what comes behind must not overtake

@@ -38,18 +38,18 @@ async def main() -> int:
     texts = Texts.load(Path(__file__).parents[2] / "locales", strict=True)
     stores = await open_stores(settings, clock)
     await know(stores, os.environ.get("TEST_HOSTS", ""))
-    channel = TelegramChannel(
-        settings=settings,
-        stores=stores,
-        turns=FakeTurns(stores.main),
-        texts=texts,
-        clock=clock,
-    )
-    run = asyncio.create_task(channel.run())
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     waiting = asyncio.create_task(stop.wait())
     try:
+        channel = TelegramChannel(
+            settings=settings,
+            stores=stores,
+            turns=FakeTurns(stores.main),
+            texts=texts,
+            clock=clock,
+        )
+        run = asyncio.create_task(channel.run())
         await asyncio.wait({run, waiting}, return_when=asyncio.FIRST_COMPLETED)
         if run.done():
             await run

@@ -1,8 +1,9 @@
-"""The channel as a process over the fake Bot API: pairing, commands, answers, progress, control."""
+"""The channel as a process over the fake Bot API: what people see of it."""
 
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 from core.messages import Role
 
@@ -151,7 +152,7 @@ def test_progress_is_shown_after_a_while_edited_once_a_second_and_becomes_the_an
     assert progress["silent"]
     assert answer["kind"] == "edit"
     assert world.texts("alice") == ["fatto"]
-    assert all(b - a > 0.9 for a, b in zip(edits[:-1], edits[1:-1], strict=False))
+    assert all(b - a > 0.9 for a, b in pairwise(edits[:-1]))
     assert len(typing_before(world, answer)) >= 2
     world.assert_clean()
 

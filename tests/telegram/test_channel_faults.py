@@ -1,0 +1,199 @@
+"""Telegram's faults: nothing is lost or said twice without saying so, chats wait alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.telegram.conftest import World
+
+
+def test_flood_wait_is_obeyed_in_its_chat_and_others_go_on(world):
+    world.know("alice", "bob")
+    world.start_bot()
+    alice = world.names["alice"]
+    world.fault("sendMessage", code=429, chat_id=alice, retry_after=3)
+
+    asked = time.time()
+    world.say("alice", "echo uno")
+    world.expect("alice", kind="error")
+    world.say("alice", "echo due")
+    world.say("bob", "echo tre")
+    other = world.expect("bob", "^tre$")
+    first = world.expect("alice", "^uno$", timeout=8)
+    world.expect("alice", "^due$")
+
+    assert other["t"] - asked < 1
+    assert 2.9 < first["t"] - asked < 4
+    assert world.texts("alice") == ["uno", "due"]
+    world.assert_patient()
+
+
+@pytest.mark.parametrize("code", [500, 502])
+def test_server_error_is_tried_again_soon(world, code):
+    world.know("alice")
+    world.start_bot()
+    world.fault("sendMessage", code=code)
+
+    asked = time.time()
+    world.say("alice", "echo uno")
+    answer = world.expect("alice", "^uno$")
+
+    assert answer["t"] - asked < 1.3
+    assert world.texts("alice") == ["uno"]
+
+
+def test_answer_lost_after_the_send_is_repeated_once_and_says_so(world):
+    world.know("alice")
+    world.start_bot()
+    world.fault("sendMessage", code=-1, after=True)
+
+    world.say("alice", "echo uno")
+    world.expect("alice", "ripetuto.*uno")
+    world.say("alice", "echo due")
+    world.expect("alice", "^due$")
+
+    assert world.texts("alice") == [
+        "uno",
+        "(ripetuto: forse lo hai già ricevuto)\n\nuno",
+        "due",
+    ]
+
+
+def test_connection_dropped_before_the_send_loses_nothing(world):
+    world.know("alice")
+    world.start_bot()
+    world.fault("sendMessage", code=-1)
+
+    world.say("alice", "echo uno")
+    world.expect("alice", "uno$")
+
+    assert len(world.texts("alice")) == 1
+
+
+def test_progress_that_becomes_the_answer_is_never_doubled(world):
+    world.know("alice")
+    world.start_bot()
+    world.say("alice", "work 2")
+    world.expect("alice", "Cerco")
+    for _ in range(2):
+        world.fault("editMessageText", code=-1, after=True)
+
+    world.expect("alice", "^fatto$", timeout=8)
+
+    world.expect_none("alice", 1.5, "ripetuto")
+    assert world.texts("alice") == ["fatto"]
+
+
+def test_several_parts_go_on_at_the_part_that_failed(world):
+    world.know("alice")
+    world.start_bot()
+    world.say("alice", "slow 0.5 pronto")
+    world.expect("alice", kind="action")
+    world.say("alice", "long 250")
+    world.expect("alice", "^pronto$")
+    world.expect("alice", "^line 0 ")
+    world.fault("sendMessage", code=500)
+
+    world.expect("alice", "end\nrif. 7f3a$", timeout=8)
+
+    text = "\n".join(world.texts("alice")[1:])
+    numbers = [int(line.split()[1]) for line in text.split("\n") if line.startswith("line")]
+    assert numbers == list(range(250))
+    world._wait(
+        lambda: not world.rows("SELECT 1 FROM kv WHERE key LIKE 'telegram.parts%'"), 5, "settling"
+    )
+
+
+def test_refused_formats_are_sent_as_plain_text(world):
+    world.know("alice")
+    world.start_bot()
+    world.fault("sendMessage", code=400, text="can't parse entities: something")
+
+    world.say("alice", "prose un **peso** e `codice`")
+    event = world.expect("alice", "peso")
+
+    assert event["message"]["text"] == "un peso e codice"
+    assert "entities" not in event["message"]
+
+
+def test_blocked_bot_gives_up_one_message_and_answers_again_after(world):
+    world.know("alice", "bob")
+    world.start_bot()
+    world.say("alice", "slow 1 mai")
+    world.expect("alice", kind="action")
+    world.bot_status("alice", "kicked")
+    world.say("bob", "echo ciao")
+    world.expect("bob", "^ciao$")
+    world.expect("alice", kind="error")
+    world.expect_none("alice", 1.5, kind="error")
+    world.say("alice", "echo di nuovo")
+    world.expect("alice", "^di nuovo$")
+
+    assert ("dead",) in world.rows("SELECT state FROM outbox")
+
+
+def test_second_poller_is_waited_out_and_the_bot_named(world):
+    world.know("alice")
+    world.start_bot()
+    world.say("alice", "echo prima")
+    world.expect("alice", "prima")
+    world.fault("getUpdates", code=409, text="terminated by other getUpdates request")
+    world.say("alice", "echo dopo")
+    world.say("alice", "echo ancora")
+
+    world.expect("alice", "^dopo$")
+    world.expect("alice", "^ancora$", timeout=8)
+    assert "another program fetches" in world.tail()
+
+
+def test_webhook_left_behind_is_removed_and_its_updates_are_kept(world):
+    world.know("alice")
+    world._run(world.tg.m_setWebhook({"url": "http://127.0.0.1:9/hook"}))
+    world.say("alice", "echo eccomi")
+    world.tg.polls_seen -= 1  # a refused poll is not counted by the fake
+    world.start_bot()
+
+    world.expect("alice", "^eccomi$", timeout=8)
+
+
+def test_network_down_at_the_start_is_waited_out(tmp_path):
+    with World(tmp_path) as world:
+        world.know("alice")
+        world.fault("getUpdates", code=-1, times=3)
+        world.fault("getMe", code=-1, times=2)
+        world.say("alice", "echo eccomi")
+        world.start_bot()
+
+        world.expect("alice", "^eccomi$", timeout=8)
+
+
+@pytest.mark.parametrize(
+    ("token", "words"),
+    [
+        ("7000000001:another-token_that_is_not_known_here0", "non riconosce TELEGRAM_BOT_TOKEN"),
+        ("no token", "non è un token di Telegram"),
+    ],
+    ids=["unknown", "malformed"],
+)
+def test_wrong_token_ends_with_a_sentence_and_no_traceback(world, token, words):
+    env = {**world.env, **world.bot_env(), "TELEGRAM_BOT_TOKEN": token}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.telegram.bot_main"],
+        env=env,
+        cwd=world.cwd,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert words in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    assert token not in done.stdout + done.stderr
+    assert os.environ.get("TELEGRAM_BOT_TOKEN") is None
