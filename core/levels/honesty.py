@@ -53,6 +53,12 @@ _FRAMES = {
     r"|(?:^\W*(?:done\W+|successfully\s+)?(?:{w})\b)|(?:\b(?:{w})\s+successfully\b)",
 }
 
+# A sentence that is nothing but "done".
+_BARE = re.compile(
+    r"^\W*(?:(?:ecco|tutto|già)\s+)*fatto\W*$|^\W*(?:all\s+|it's\s+)?done\W*$", re.MULTILINE
+)
+ANY = "any"
+
 _NO_CLAIM = {
     "it": r"\bnon\b|\bné\b|\bsenza\b|\bse\b|\bvuoi\b|\bdevo\b|\bposso\b|\bpotrei\b|\bsarà\b"
     r"|\bverrà\b|\bnessun|\bprima\s+che\b|\bultima\s+volta\b|\bultima\s+modifica\b|\bfu\b",
@@ -87,10 +93,12 @@ def check_claims(text: str, *, lang: str, done: Collection[str]) -> Checked:
 
 
 def claimed_verb(sentence: str, lang: str) -> str | None:
-    """The verb that a sentence says was done, None when it claims nothing."""
+    """The verb that a sentence says was done (`any` for a bare "done"), None when none."""
     bare = _FENCE.sub(" x ", sentence).casefold().replace("’", "'")
     if bare.rstrip(' \n"»”)').endswith("?") or re.search(_NO_CLAIM[lang], bare):
         return None
+    if _BARE.search(bare):
+        return ANY
     for verb, pattern in _patterns(lang):
         if pattern.search(bare):
             return verb
@@ -107,6 +115,8 @@ def _patterns(lang: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 def _covered(verb: str, done: Collection[str]) -> bool:
+    if verb == ANY:
+        return bool(done)
     return verb in done or any(verb in group and group & set(done) for group in _SAME)
 
 

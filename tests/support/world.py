@@ -1,0 +1,112 @@
+"""A whole world for journeys: the bot as a process, a fake Bot API and a scripted model over HTTP.
+
+The bot sees nothing of the test's environment but what stands here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.support.harness import Harness
+from tests.support.scripted_model import Rule, ScriptedModel
+
+REPO = Path(__file__).resolve().parents[2]
+
+
+class World:
+    """One home, one bot, any number of people."""
+
+    def __init__(
+        self, tmp: Path, model: ScriptedModel, base_url: str, env: dict[str, str]
+    ) -> None:
+        self.tmp, self.model = tmp, model
+        self.home, self.notes = tmp / "home", tmp / "notes"
+        self.notes.mkdir(exist_ok=True)
+        self.env = {
+            "METNOS_HOME": str(self.home),
+            "METNOS_LANG": "it",
+            "METNOS_TZ": "Europe/Rome",
+            "METNOS_LLM_BASE_URL": base_url,
+            "METNOS_LLM_MODEL": "scripted",
+            "METNOS_ENGINE": "simple",
+            "METNOS_FILES_ROOTS": str(self.notes),
+            "METNOS_PRIVATE_HOSTS": "127.0.0.1",
+            "PYTHONPATH": str(REPO),
+            "PATH": os.defpath,
+            "HOME": str(tmp),
+            **env,
+        }
+        command = [sys.executable, "-m", "bot", "run"]
+        self.telegram: Any = Harness(
+            command, env=self.env, cwd=tmp, log=tmp / "bot.log", inherit=False
+        )
+
+    def cli(self, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """A `metnos` command beside the bot."""
+        return subprocess.run(
+            [sys.executable, "-m", "bot", *args],
+            env={**self.env, **self.telegram.bot_env()},
+            cwd=self.tmp,
+            capture_output=True,
+            text=True,
+            check=check,
+            stdin=subprocess.DEVNULL,
+            timeout=60,
+        )
+
+    def host(self, name: str = "anna", *, lang: str = "it") -> str:
+        """A person who is paired as the host; the bot runs."""
+        return self._pair(name, "--host", lang)
+
+    def guest(self, name: str, *, lang: str = "it") -> str:
+        return self._pair(name, "--guest", lang)
+
+    def _pair(self, name: str, role: str, lang: str) -> str:
+        self.telegram.user(name, language_code=lang)
+        code = json.loads(self.cli("pair", role, "--json").stdout)["code"]
+        self.telegram.say(name, f"/start {code}")
+        self.telegram.expect(name, "", timeout=15)
+        return name
+
+    def texts(self, name: str) -> list[str]:
+        return [text for text in self.telegram.texts(name) if text]
+
+    def log_lines(self) -> list[dict[str, Any]]:
+        """Every line of the turn log, oldest first."""
+        return [
+            json.loads(line)
+            for path in sorted((self.home / "turns").glob("*.jsonl"))
+            for line in path.read_text(encoding="utf-8").splitlines()
+        ]
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        connection = sqlite3.connect(f"file:{self.home / 'private/metnos.db'}?mode=ro", uri=True)
+        try:
+            return connection.execute(sql).fetchall()
+        finally:
+            connection.close()
+
+    def wait_for(self, test: Any, *, timeout: float = 15, what: str = "it") -> None:
+        end = time.monotonic() + timeout
+        while not test():
+            assert time.monotonic() < end, f"{what} did not happen\n{self.telegram.tail()}"
+            time.sleep(0.02)
+
+
+@contextmanager
+def open_world(tmp: Path, rules: Sequence[Rule], **env: str) -> Iterator[World]:
+    """The world with its servers; the bot is started by `world.telegram.start_bot()`."""
+    model = ScriptedModel(list(rules))
+    with model.running() as base_url:
+        world = World(tmp, model, base_url, env)
+        with world.telegram:
+            yield world
