@@ -189,7 +189,9 @@ class LocalServer:
                 await client.aclose()
                 raise ModelUnreachable("the bundled model ended", host="127.0.0.1")
             await asyncio.sleep(0.1)
-        return _Running(process, client, HttpModel(tier, OpenAiDialect(), client), tier)
+        return _Running(
+            process, client, HttpModel(tier, OpenAiDialect(compact=True), client), tier
+        )
 
     async def _child(self) -> asyncio.subprocess.Process:
         self._log_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

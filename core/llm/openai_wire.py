@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from core.llm.client import ChatRequest, Finish, Message, ToolSpec, Usage
+from core.llm.grammar import compact_grammar
 from core.llm.stream import BrokenStream, CallParts, Gathered
 
 _FINISH: Mapping[str, Finish] = {
@@ -19,6 +20,10 @@ _FINISH: Mapping[str, Finish] = {
 
 
 class OpenAiDialect:
+    def __init__(self, *, compact: bool = False) -> None:
+        """`compact`: the server is known to be llama.cpp, which takes a grammar of its own."""
+        self._compact = compact
+
     def url(self, base_url: str) -> str:
         """A bare host gets `/v1`, as people forget it; any other path is taken as it is."""
         path = "" if urlsplit(base_url).path.strip("/") else "/v1"
@@ -52,10 +57,14 @@ class OpenAiDialect:
             limit: max_tokens,
         }
         if request.schema is not None:
-            body["response_format"] = {
-                "type": "json_schema",
-                "json_schema": {"name": "reply", "schema": dict(request.schema)},
-            }
+            grammar = compact_grammar(request.schema) if self._compact else None
+            if grammar is not None:
+                body["grammar"] = grammar
+            else:
+                body["response_format"] = {
+                    "type": "json_schema",
+                    "json_schema": {"name": "reply", "schema": dict(request.schema)},
+                }
         elif request.tools:
             body["tools"] = [_tool(t) for t in request.tools]
             body["tool_choice"] = request.tool_choice

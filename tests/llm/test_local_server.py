@@ -235,6 +235,7 @@ async def test_real_model_fills_a_schema_and_calls_a_tool(real):
         called = await real.complete(ask("What time is it? Use get_now.", tools=["get_now"]))
 
     assert list(json.loads(filled.text)) == ["city"]
+    assert "\n" not in filled.text
     assert [call.name for call in called.tool_calls] == ["get_now"]
 
 
