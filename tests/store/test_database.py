@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import stat
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,9 @@ async def test_write_cancelled_at_every_await_leaves_nothing_open(plain: Databas
         task = asyncio.create_task(run(wrapped))
         done, _ = await asyncio.wait({task}, timeout=10)
         assert done, f"stuck when cancelled at await {at}"
+        other = sqlite3.connect(plain.path, timeout=0, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")  # nothing was left open: another process may write
+        other.close()
         async with asyncio.timeout(5), plain.write() as tx:
             rows = await tx.fetch_all(
                 "SELECT text FROM notes WHERE text LIKE :m", {"m": f"try {at} %"}
@@ -118,6 +122,42 @@ async def test_write_cancelled_at_every_await_leaves_nothing_open(plain: Databas
 
     assert outcomes[:3] == [(True, 0)] * 3
     assert outcomes[-1] == (False, 2)
+
+
+async def test_read_cancelled_at_every_await_leaves_the_reader_free(plain: Database):
+    async def work() -> None:
+        async with plain.read() as tx:
+            await tx.fetch_all("SELECT * FROM notes")
+            await tx.fetch_all("SELECT * FROM notes")
+
+    async def run(wrapped: CancelledAt) -> None:
+        await wrapped
+
+    for at in range(1, 6):
+        task = asyncio.create_task(run(CancelledAt(work(), at)))
+        await asyncio.wait({task}, timeout=10)
+        async with plain.write() as tx:
+            await tx.execute("INSERT INTO notes (text) VALUES ('new')")
+        async with asyncio.timeout(5):
+            assert await count(plain) == at  # a fresh snapshot, not the cancelled one
+
+
+async def test_open_cancelled_at_every_await_leaves_no_connection(tmp_path: Path):
+    async def work() -> None:
+        database = await Database.open(tmp_path / "a.db", durable=True)
+        await database.close()
+
+    async def run(wrapped: CancelledAt) -> None:
+        await wrapped
+
+    for at in range(1, 12):
+        task = asyncio.create_task(run(CancelledAt(work(), at)))
+        await asyncio.wait({task}, timeout=10)
+        assert task.done()
+    threads = [t for t in threading.enumerate() if "_connection_worker" in t.name]
+    for thread in threads:
+        thread.join(5)
+    assert not any(thread.is_alive() for thread in threads)
 
 
 async def test_write_cancelled_while_waiting_for_the_lock_lets_the_others_on(plain: Database):

@@ -105,6 +105,18 @@ def test_lock_is_released_when_the_body_raises(tmp_path: Path):
         pass
 
 
+def test_child_that_outlives_the_holder_does_not_hold_on(tmp_path: Path):
+    """The bundled model and caged programs are children; a stray one must not block a start."""
+    with engine_lock(tmp_path, "run"):
+        child = subprocess.Popen(["sleep", "60"], close_fds=False)
+    try:
+        with engine_lock(tmp_path, "run"):
+            assert child.poll() is None
+    finally:
+        child.kill()
+        child.wait()
+
+
 def test_lock_makes_a_private_home(tmp_path: Path):
     with engine_lock(tmp_path / "new" / "home", "run"):
         assert stat.S_IMODE((tmp_path / "new" / "home").stat().st_mode) == 0o700
