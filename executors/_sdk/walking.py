@@ -41,7 +41,7 @@ class Walk:
     leaves out names that are no text, "all" keeps them.
 
     After the walk `closed` counts the folders that could not be entered and `unnamed` the names
-    left out. Raises `OSError` or `Failure` for the first folder only.
+    left out. Raises `OSError` or `Failure` for the first folder only, unless it `may_be_closed`.
     """
 
     def __init__(
@@ -52,12 +52,14 @@ class Walk:
         deep: bool = True,
         hidden: bool = True,
         names: str = "text",
+        may_be_closed: bool = False,
     ) -> None:
         self.top = top
         self.skip = skip
         self.deep = deep
         self.hidden = hidden
         self.names = names
+        self.may_be_closed = may_be_closed
         self.closed = 0
         self.unnamed = 0
 
@@ -68,7 +70,7 @@ class Walk:
             try:
                 found = self._scan(here)
             except (OSError, Failure):
-                if here is self.top:
+                if here is self.top and not self.may_be_closed:
                     raise
                 self.closed += 1
                 continue

@@ -6,8 +6,8 @@ folder synced. What a write replaces is kept in the trash of the turn first (`tr
 
 from __future__ import annotations
 
+import binascii
 import errno
-import hashlib
 import os
 import stat
 from contextlib import suppress
@@ -31,7 +31,7 @@ def write_file(place: Place, chunks: Iterable[bytes], *, mode: int, replace: boo
     removed.
     """
     with folder(place.parent, listing=True) as fd:
-        temporary = TEMPORARY + hashlib.sha256(os.fsencode(place.name)).hexdigest()[:16]
+        temporary = f"{TEMPORARY}{binascii.crc32(os.fsencode(place.name)):08x}"
         with suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=fd)
         try:
@@ -161,6 +161,8 @@ def chunks_of(fd: int) -> Iterator[bytes]:
 
 
 def sha256_of(chunks: Iterable[bytes]) -> str:
+    import hashlib  # only previews need it, and it is slow to load
+
     digest = hashlib.sha256()
     for chunk in chunks:
         digest.update(chunk)

@@ -6,13 +6,16 @@ trash already.
 
 from __future__ import annotations
 
-from typing import Any
-
-from executors._sdk.call import Call
 from executors._sdk.files import Place, arg_paths, is_top, locate, look, shown, state_of
 from executors._sdk.result import Failure, done, failed_item, from_exception, item
 from executors._sdk.trash import to_trash, trash_place
 from executors._sdk.walking import tally
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from executors._sdk.call import Call
 
 
 def run(call: Call) -> dict[str, Any]:
@@ -31,7 +34,6 @@ def run(call: Call) -> dict[str, Any]:
         entries,
         bytes=sum(entry.get("bytes", 0) for entry in entries),
         items=sum(entry.get("items", 0) for entry in entries),
-        undo=[{"do": "restore", "from": there, "to": path} for path, there in gone.items()],
     )
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
-from executors._sdk.call import Call
 from executors._sdk.files import Place, moment
 from executors._sdk.globs import Patterns
 from executors._sdk.result import done, item
 from executors._sdk.walking import Found, Walk, searched
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from executors._sdk.call import Call
 
 # Well inside the manifest's timeout: what was found by then is better than nothing.
 TIME_BUDGET_S = 20.0
@@ -38,6 +42,7 @@ def run(call: Call) -> dict[str, Any]:
             skip=call.trash_name,
             deep=call.args.get("recursive") is not False,
             hidden=hidden,
+            may_be_closed=len(bases) > 1,
         )
         for found in walk:
             seen += 1

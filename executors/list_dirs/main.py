@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from executors._sdk.call import Call
 from executors._sdk.files import moment
 from executors._sdk.result import done, item
 from executors._sdk.walking import Found, Walk, searched
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from executors._sdk.call import Call
 
 MAX_RESULTS = 5000
 
@@ -24,7 +27,9 @@ def run(call: Call) -> dict[str, Any]:
     entries: list[dict[str, Any]] = []
     available = closed = unnamed = files = dirs = 0
     for base in bases:
-        walk = Walk(base, skip=call.trash_name, deep=deep, hidden=False)
+        walk = Walk(
+            base, skip=call.trash_name, deep=deep, hidden=False, may_be_closed=len(bases) > 1
+        )
         for found in walk:
             available += 1
             files += found.kind == "file"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import stat
-from typing import Any
 
-from executors._sdk.call import Call
 from executors._sdk.files import (
     Place,
     arg_paths,
@@ -21,27 +19,32 @@ from executors._sdk.trash import to_trash, transfer, trash_place
 from executors._sdk.walking import tally
 from executors._sdk.writing import make_folders, missing_folders
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from executors._sdk.call import Call
+
 
 def run(call: Call) -> dict[str, Any]:
     """One entry per item: `path` (where it is now), `source`, `bytes`, `replaced` (kept there)."""
     entries: list[dict[str, Any]] = []
-    undo: list[dict[str, Any]] = []
     moves = _moves(call)
     for number, move in enumerate(moves, 1):
         try:
-            entries.append(_move(call, move, undo))
+            entries.append(_move(call, move))
         except (OSError, Failure) as exc:
             entries.append(_failed(move.path, exc))
         if len(moves) > 1:
             call.progress(number, len(moves))
-    # What was done last is undone first: a replaced file comes back after its place is free.
-    return done(entries, bytes=sum(e.get("bytes", 0) for e in entries), undo=undo[::-1])
+    return done(entries, bytes=sum(entry.get("bytes", 0) for entry in entries))
 
 
 def preview(call: Call) -> dict[str, Any]:
     """Where everything would be, without moving it. Raises `Failure` when nothing could be moved.
 
-    `before` and `after` describe source and target of every move, in turn.
+    `before` and `after` describe source and target of every move, in turn. `undo` is in the order
+    to be done: what came last goes back first, so a replaced file finds its place free.
     """
     targets: list[str] = []
     before: list[dict[str, Any]] = []
@@ -158,7 +161,7 @@ def _checked(call: Call, move: _Move, source: Place, target: Place) -> tuple[Any
     return info, there
 
 
-def _move(call: Call, move: _Move, undo: list[dict[str, Any]]) -> dict[str, Any]:
+def _move(call: Call, move: _Move) -> dict[str, Any]:
     source, target = move.places(call)
     info, there = _checked(call, move, source, target)
     items, size = tally(source, info, skip=call.trash_name)
@@ -167,15 +170,12 @@ def _move(call: Call, move: _Move, undo: list[dict[str, Any]]) -> dict[str, Any]
     if there is not None:
         kept = to_trash(call, target)
         more["replaced"] = kept.path
-        undo.append({"do": "restore", "from": kept.path, "to": target.path})
     try:
         transfer(source, target)
     except (OSError, Failure):
         if there is not None and look(target) is None:
             transfer(kept, target)
-            undo.pop()
         raise
-    undo.append({"do": "move", "from": target.path, "to": source.path})
     return item(path=target.path, source=source.path, bytes=size, items=items, **more)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from executors._sdk import text
-from executors._sdk.call import Call
 from executors._sdk.encodings import Encoding, detect
 from executors._sdk.files import arg_paths, locate, opened, shown
 from executors._sdk.result import Failure, done, failed_item, from_exception, item
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from executors._sdk.call import Call
 
 # What a call without `max_bytes` gives of one file, and what it gives of all together.
 DEFAULT_BYTES = 1 << 20

@@ -12,11 +12,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from typing import Any
 
-from executors._sdk.call import Call
 from executors._sdk.files import locate, look, opened, shown, state_of
 from executors._sdk.payload import Job, jobs_of
 from executors._sdk.result import Failure, done, failed_item, from_exception, item
@@ -29,6 +26,13 @@ from executors._sdk.writing import (
     sha256_of,
     write_file,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from executors._sdk.call import Call
 
 # Files up to this size are summed in a preview, to tell afterwards whether the write happened.
 MAX_SUMMED = 64 << 20
@@ -45,10 +49,7 @@ def run(call: Call) -> dict[str, Any]:
             entries.append(_failed(job, exc))
         if len(jobs) > 1:
             call.progress(number, len(jobs))
-    good = [entry for entry in entries if entry["ok"]]
-    return done(
-        entries, bytes=sum(entry["bytes"] for entry in good), undo=[_undo(entry) for entry in good]
-    )
+    return done(entries, bytes=sum(entry.get("bytes", 0) for entry in entries))
 
 
 def preview(call: Call) -> dict[str, Any]:
@@ -161,12 +162,6 @@ def _written(job: Job, path: str, size: int, *, created: bool, **more: Any) -> d
 def _joined(fd: int, data: bytes) -> Iterator[bytes]:
     yield from chunks_of(fd)
     yield data
-
-
-def _undo(entry: dict[str, Any]) -> dict[str, Any]:
-    if entry["created"]:
-        return {"do": "remove", "path": entry["path"]}
-    return {"do": "restore", "from": entry["kept"], "to": entry["path"]}
 
 
 def _failed(job: Job, exc: OSError | Failure) -> dict[str, Any]:

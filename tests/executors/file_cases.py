@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from executors._sdk.call import Call
-from executors._sdk.result import Failure, failure
+from executors._sdk.result import Failure, failure, from_exception
 from tests.support.run_executor import TREE, call_document, run_executor
 
 NAMES = ("find_files", "read_files", "write_files", "list_dirs", "move_files", "delete_files")
@@ -25,7 +25,9 @@ def run(
     main = importlib.import_module(f"executors.{name}.main")
     try:
         result: dict[str, Any] = getattr(main, mode)(Call({**document, "mode": mode}))
-    except Failure as failed:
+    except (Failure, OSError) as exc:  # as the child's bootstrap does
+        failed = from_exception(exc)
+        assert failed is not None
         return failure(failed.code, failed.detail, **failed.params)
     return result
 
@@ -55,3 +57,20 @@ def snapshot(folder: Path) -> dict[str, tuple[str, bytes | str]]:
         else:
             seen[name] = ("other", "")
     return seen
+
+
+def undo_of(seen: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The way back from what a changing call says of its entries, in the order of a preview."""
+    steps: list[dict[str, str]] = []
+    for entry in seen["entries"]:
+        if not entry["ok"]:
+            continue
+        path = entry["path"]
+        for key, to in (("kept", path), ("replaced", path), ("trash", path)):
+            if key in entry:
+                steps.append({"do": "restore", "from": entry[key], "to": to})
+        if "source" in entry:
+            steps.append({"do": "move", "from": path, "to": entry["source"]})
+        if entry.get("created"):
+            steps.append({"do": "remove", "path": path})
+    return steps[::-1] if any("source" in entry for entry in seen["entries"]) else steps

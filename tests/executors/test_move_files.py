@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from executors._sdk import trash, writing
-from tests.executors.file_cases import run, run_caged, snapshot
+from tests.executors.file_cases import run, run_caged, snapshot, undo_of
 
 
 def move(root, *paths, dst, **args):
@@ -53,7 +53,7 @@ def test_move_files_goes_where_people_mean(house, paths, dst, result):
     ]
     assert all(not (house / path).exists() for path in paths)
     assert sorted(value for value in snapshot(house).values() if value[0] == "file") == contents
-    assert promised["undo"] == seen["metadata"]["undo"]
+    assert promised["undo"] == undo_of(seen)
 
 
 def test_move_files_undo_list_swaps_everything_back(house):
@@ -62,7 +62,7 @@ def test_move_files_undo_list_swaps_everything_back(house):
     args = {"paths": given, "dst": str(house / "box"), "overwrite": True}
 
     seen = run("move_files", args, house)
-    for step in seen["metadata"]["undo"]:
+    for step in undo_of(seen):
         Path(step["from"]).rename(step["to"])
     shutil.rmtree(house / ".metnos-trash")
 
@@ -116,7 +116,7 @@ def test_move_files_overwrite_keeps_the_replaced_in_the_trash(house):
     entry = seen["entries"][0]
     assert (house / "b.txt").read_text(encoding="utf-8") == "a.txt"
     assert Path(entry["replaced"]).read_text(encoding="utf-8") == "b.txt"
-    assert promised["undo"] == seen["metadata"]["undo"]
+    assert promised["undo"] == undo_of(seen)
 
 
 @pytest.mark.parametrize(("source", "dst"), [("a.txt", "box/sub"), ("box", "b.txt")], ids=str)

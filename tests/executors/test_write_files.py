@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.executors.file_cases import run, run_caged, snapshot
+from tests.executors.file_cases import run, run_caged, snapshot, undo_of
 
 
 def write(root, **args):
@@ -63,7 +63,7 @@ def test_write_files_leaves_exactly_what_the_preview_promised(
     assert promised["after"][0]["sha256"] == hashlib.sha256(expected).hexdigest()
     assert promised["after"][0]["size"] == len(expected)
     assert promised["before"][0]["exists"] is (old is not None)
-    assert promised["undo"] == seen["metadata"]["undo"]
+    assert promised["undo"] == undo_of(seen)
     if old is not None:
         assert promised["before"][0]["sha256"] == hashlib.sha256(old).hexdigest()
         assert Path(entry["kept"]).read_bytes() == old
