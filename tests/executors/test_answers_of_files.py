@@ -1,4 +1,4 @@
-"""What a person reads when a file executor has done its work, in both languages, no model needed."""
+"""What a person reads when a file executor has done its work, in both languages."""
 
 from __future__ import annotations
 
