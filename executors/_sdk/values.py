@@ -1,4 +1,4 @@
-"""Reading and comparing the values of entries: fields by dots, numbers, sizes, dates, words.
+"""Reading and comparing values of entries: numbers, sizes, dates, words, and their order.
 
 Entries come from anywhere, so nothing here trusts a type and nothing raises on an odd one.
 Numbers are exact (`Decimal`). `1.234` is read as the column around it is written, else as the
@@ -12,11 +12,9 @@ import re
 import unicodedata
 from decimal import Decimal, InvalidOperation
 
-from executors._sdk.result import Failure
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
 MISSING = object()
@@ -40,70 +38,6 @@ _DATE = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+\-]\d\d:?\d\d)?)?"
 )
 _SLASHED = re.compile(r"(\d{1,2})[/.](\d{1,2})[/.](\d{4})")
-
-
-# -- fields -----------------------------------------------------------------------------------
-
-
-def as_entry(item: Any) -> dict[str, Any]:
-    """An item of any list as an entry of one's own; what is no object becomes its `value`."""
-    return dict(item) if isinstance(item, dict) else {"value": item}
-
-
-def lookup(entry: Any, field: str) -> Any:
-    """The value at a dotted path, or `MISSING`. A key that itself holds dots is found too."""
-    if isinstance(entry, dict) and field in entry:
-        return entry[field]
-    value = entry
-    for key in field.split("."):
-        if isinstance(value, dict) and key in value:
-            value = value[key]
-        elif (
-            isinstance(value, list) and key.isdecimal() and len(key) < 8 and int(key) < len(value)
-        ):
-            value = value[int(key)]
-        else:
-            return MISSING
-    return value
-
-
-def is_missing(value: Any) -> bool:
-    return value is MISSING or value is None or value == ""
-
-
-def field_names(entries: Iterable[Mapping[str, Any]], *, most: int = 20) -> list[str]:
-    """The fields there are, nested ones dotted, in the order they appear; never `ok`."""
-    names: dict[str, None] = {}
-    for entry in entries:
-        for name in _names(entry, "", 0):
-            names.setdefault(name)
-        if len(names) > most:
-            break
-    return [name for name in names if name != "ok"][:most]
-
-
-def _names(value: Mapping[str, Any], prefix: str, depth: int) -> Iterator[str]:
-    for key, inner in value.items():
-        if isinstance(inner, dict) and inner and depth < 3:
-            yield from _names(inner, f"{prefix}{key}.", depth + 1)
-        else:
-            yield f"{prefix}{key}"
-
-
-def unknown_field(field: str, entries: Iterable[Mapping[str, Any]]) -> Failure:
-    """The failure to raise when no entry has the field: it lists those there are."""
-    known = ", ".join(field_names(entries))
-    return Failure("unknown_field", f"no {field!r}; there are: {known}", field=field, fields=known)
-
-
-def label_of(entry: Mapping[str, Any]) -> str:
-    """What to call an entry in one line: its name, title, path, address, or first text."""
-    for key in ("name", "title", "path", "subject", "url", "group", "value", "text"):
-        value = entry.get(key)
-        if isinstance(value, (str, int, float)) and not isinstance(value, bool) and value != "":
-            return str(value)[:200]
-    texts = (value for value in entry.values() if isinstance(value, str) and value)
-    return next(texts, "")[:200]
 
 
 # -- words ------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Context, Decimal
 from zoneinfo import ZoneInfo
 
-from executors._sdk import result, values
+from executors._sdk import fields, result, values
 from executors._sdk.result import Failure
 
 TYPE_CHECKING = False
@@ -29,18 +29,16 @@ def run(call: Call) -> dict[str, Any]:
     The value also stands under the name of the operation, with `_bytes`, `_date` or `_day` behind
     it, for the answer's sake. With `by`, `groups` holds group, value and n, greatest first.
     """
-    entries = [values.as_entry(item) for item in call.args["entries"]]
+    entries = [fields.as_entry(item) for item in call.args["entries"]]
     op, key = str(call.args["op"]), call.args.get("key") or ""
     if op not in _OPS:
         raise Failure("invalid_args", f"op is one of: {', '.join(_OPS)}")
     if not key and op != "count":
         raise Failure("invalid_args", f"{op} needs `key`, the field to compute over")
     by = call.args.get("by") or ""
-    for field in (key, by):
-        if field and entries and all(values.lookup(e, field) is values.MISSING for e in entries):
-            raise values.unknown_field(field, entries)
+    key, by = (field and fields.known_field(str(field), entries) for field in (key, by))
     column = values.Column(
-        [values.lookup(entry, key) for entry in entries], lang=call.lang, tz=ZoneInfo(call.tz)
+        [fields.lookup(entry, key) for entry in entries], lang=call.lang, tz=ZoneInfo(call.tz)
     )
     content = _computed(entries, op, key, column)
     if entries and not content["n"] and op != "count":
@@ -54,8 +52,8 @@ def run(call: Call) -> dict[str, Any]:
 def _computed(
     entries: Sequence[Mapping[str, Any]], op: str, key: str, column: values.Column
 ) -> dict[str, Any]:
-    found = [(values.lookup(entry, key) if key else True, entry) for entry in entries]
-    used = [(value, entry) for value, entry in found if not values.is_missing(value)]
+    found = [(fields.lookup(entry, key) if key else True, entry) for entry in entries]
+    used = [(value, entry) for value, entry in found if not fields.is_missing(value)]
     content: dict[str, Any] = {"value": None, "op": op, "key": key}
     if op == "count":
         content["value"] = len(used)
@@ -73,7 +71,7 @@ def _computed(
             content["value"] = _number([amount for amount, _, _ in numeric], op)
             if op in {"min", "max"} and numeric:
                 choose = min if op == "min" else max
-                content["label"] = values.label_of(choose(numeric, key=lambda row: row[0])[2])
+                content["label"] = fields.label_of(choose(numeric, key=lambda row: row[0])[2])
     content["n"] = len(used)
     content["skipped"] = len(entries) - len(used)
     if content["value"] is not None:
@@ -121,7 +119,7 @@ def _extreme(
         return {}
     choose = min if op == "min" else max
     value, entry = choose(used, key=lambda pair: column.key(pair[0]))
-    return {"value": values.as_text(value)[:500], "label": values.label_of(entry)}
+    return {"value": values.as_text(value)[:500], "label": fields.label_of(entry)}
 
 
 def _groups(
@@ -130,8 +128,8 @@ def _groups(
     parts: dict[str, list[Mapping[str, Any]]] = {}
     names: dict[str, str] = {}
     for entry in entries:
-        value = values.lookup(entry, by)
-        name = "" if values.is_missing(value) else values.as_text(value)[:200]
+        value = fields.lookup(entry, by)
+        name = "" if fields.is_missing(value) else values.as_text(value)[:200]
         parts.setdefault(values.fold(name), []).append(entry)
         names.setdefault(values.fold(name), name)
     if len(parts) > _MAX_GROUPS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from zoneinfo import ZoneInfo
 
-from executors._sdk import result, values
+from executors._sdk import fields, result, values
 from executors._sdk.result import Failure
 
 TYPE_CHECKING = False
@@ -26,12 +26,12 @@ _FALSE = frozenset({"false", "no", "falso", "0"})
 
 def run(call: Call) -> dict[str, Any]:
     """The entries that meet all conditions (`any`: at least one), whole and in their order."""
-    entries = [values.as_entry(item) for item in call.args["entries"]]
+    entries = [fields.as_entry(item) for item in call.args["entries"]]
     tests = [_test(condition, entries, call) for condition in _conditions(call.args.get("where"))]
     join = any if call.args.get("any") else all
     kept = [entry for entry in entries if join(test(entry) for test in tests)]
     # A single one is named in the answer, whatever its fields are called.
-    named = {"label": values.label_of(kept[0])} if len(kept) == 1 else {}
+    named = {"label": fields.label_of(kept[0])} if len(kept) == 1 else {}
     return result.done([{**entry, "ok": True} for entry in kept], total=len(entries), **named)
 
 
@@ -56,11 +56,14 @@ def _test(condition: Any, entries: Sequence[Mapping[str, Any]], call: Call) -> T
     op = op or "eq"
     if op not in _OPS:
         raise Failure("invalid_args", f"no op {op!r}; there are: {', '.join(_OPS)}")
-    column = [values.lookup(entry, field) for entry in entries]
-    if entries and op != "exists" and all(value is values.MISSING for value in column):
-        raise values.unknown_field(field, entries)
+    if op != "exists":
+        field = fields.known_field(field, entries)
+    if field == "ext" and isinstance(wanted, str):
+        # Written ".pdf" as often as "pdf".
+        wanted = wanted.strip().removeprefix(".")
+    column = [fields.lookup(entry, field) for entry in entries]
     holds = _Reading(column, call).operator(op, wanted)
-    return lambda entry: holds(values.lookup(entry, field))
+    return lambda entry: holds(fields.lookup(entry, field))
 
 
 def _words_of(entry: Mapping[str, Any]) -> str:
@@ -100,15 +103,15 @@ class _Reading:
                 return lambda value: pattern.search(values.as_text(value)[:10_000]) is not None
             case "exists":
                 asked = _truth(wanted) is not False
-                return lambda value: values.is_missing(value) is not asked
+                return lambda value: fields.is_missing(value) is not asked
         # "pdf, docx" is how people write a list.
         many = wanted if isinstance(wanted, list) else values.as_text(wanted).split(",")
         return lambda value: any(self.same(value, each) for each in many)
 
     def same(self, value: Any, wanted: Any) -> bool:
         """Equal as numbers, moments, truths or folded words; nothing equals only nothing."""
-        if values.is_missing(value) or values.is_missing(wanted):
-            return values.is_missing(value) and values.is_missing(wanted)
+        if fields.is_missing(value) or fields.is_missing(wanted):
+            return fields.is_missing(value) and fields.is_missing(wanted)
         if isinstance(value, bool) or isinstance(wanted, bool):
             return _truth(value) is not None and _truth(value) is _truth(wanted)
         if isinstance(value, list) and not isinstance(wanted, list):
@@ -126,7 +129,7 @@ class _Reading:
 
         Against a bare date whole days are compared, so that "until the 30th" holds the 30th.
         """
-        if values.is_missing(value) or isinstance(value, bool):
+        if fields.is_missing(value) or isinstance(value, bool):
             return None
         amount = values.number(value, comma=self.comma)
         limit = values.number(wanted, comma=self.wanted_comma)

@@ -152,10 +152,12 @@ def _advice(asked: str, names: dict[str, int]) -> str:
 
 def _book() -> dict[str, Any]:
     import json
-    from pkgutil import get_data
 
-    # Through the loader, because what runs are verified bytes and no file at a path.
-    book: dict[str, Any] = json.loads(get_data(__name__, "cities.json") or b"{}")
+    # Through the loader, because what runs are verified bytes and no file at a path. `pkgutil`
+    # would do the same and cost more than the rest of the call.
+    loader: Any = globals()["__loader__"]
+    folder = str(__file__).removesuffix("main.py")
+    book: dict[str, Any] = json.loads(loader.get_data(f"{folder}cities.json"))
     return book
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zoneinfo import ZoneInfo
 
-from executors._sdk import result, values
+from executors._sdk import fields, result, values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,16 +18,14 @@ def run(call: Call) -> dict[str, Any]:
 
     A single shown one is named by `label`, whatever its fields are called.
     """
-    entries = [values.as_entry(item) for item in call.args["entries"]]
-    field = str(call.args["by"])
-    found = [(values.lookup(entry, field), entry) for entry in entries]
-    if entries and all(value is values.MISSING for value, _ in found):
-        raise values.unknown_field(field, entries)
-    present = [pair for pair in found if not values.is_missing(pair[0])]
+    entries = [fields.as_entry(item) for item in call.args["entries"]]
+    field = fields.known_field(str(call.args["by"]), entries)
+    found = [(fields.lookup(entry, field), entry) for entry in entries]
+    present = [pair for pair in found if not fields.is_missing(pair[0])]
     column = values.Column([value for value, _ in present], lang=call.lang, tz=ZoneInfo(call.tz))
     # A reversed sort of Python keeps equals in their order, which reversing afterwards would not.
     present.sort(key=lambda pair: column.key(pair[0]), reverse=bool(call.args.get("desc")))
-    absent = [entry for value, entry in found if values.is_missing(value)]
+    absent = [entry for value, entry in found if fields.is_missing(value)]
     ordered = [entry for _, entry in present] + absent
     shown = ordered[: call.args.get("limit")]
     return result.done(
@@ -35,5 +33,5 @@ def run(call: Call) -> dict[str, Any]:
         total=len(entries),
         missing=len(absent),
         truncated=len(shown) < len(ordered),
-        **({"label": values.label_of(shown[0])} if len(shown) == 1 else {}),
+        **({"label": fields.label_of(shown[0])} if len(shown) == 1 else {}),
     )

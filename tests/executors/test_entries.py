@@ -144,6 +144,14 @@ def test_filter_that_cannot_mean_anything_is_refused(where, code):
     assert caught.value.code == code
 
 
+def test_field_by_another_usual_name_is_found():
+    assert names([{"field": "dimensione", "op": "gt", "value": "1 MB"}]) == ["Relazione.pdf"]
+    assert names([{"field": "Name", "op": "contains", "value": "note"}]) == ["note.txt"]
+    entries = [{"ext": "pdf"}, {"ext": "txt"}]
+    where = [{"field": "extension", "op": "eq", "value": ".pdf"}]
+    assert len(select.run(call({"entries": entries, "where": where}))["entries"]) == 1
+
+
 def test_unknown_field_lists_the_fields_there_are():
     with pytest.raises(Failure) as caught:
         order.run(call({"entries": FILES, "by": "colour"}))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from executors._sdk import values
+from executors._sdk import fields, values
 
 ROME = ZoneInfo("Europe/Rome")
 JSON = st.recursive(
@@ -111,27 +111,27 @@ def test_moment_of_what_is_none_is_none(text):
 def test_lookup_goes_by_dots_and_indices():
     entry = {"a": {"b": [{"c": 1}]}, "x.y": 2, "n": None}
 
-    assert values.lookup(entry, "a.b.0.c") == 1
-    assert values.lookup(entry, "x.y") == 2
-    assert values.lookup(entry, "n") is None
-    assert values.lookup(entry, "a.b.7") is values.MISSING
-    assert values.lookup(entry, "a.b.c") is values.MISSING
+    assert fields.lookup(entry, "a.b.0.c") == 1
+    assert fields.lookup(entry, "x.y") == 2
+    assert fields.lookup(entry, "n") is None
+    assert fields.lookup(entry, "a.b.7") is values.MISSING
+    assert fields.lookup(entry, "a.b.c") is values.MISSING
 
 
 def test_field_names_are_dotted_and_bounded():
-    assert values.field_names([{"ok": True, "a": {"b": 1, "c": 2}}, {"d": 1}]) == [
+    assert fields.field_names([{"ok": True, "a": {"b": 1, "c": 2}}, {"d": 1}]) == [
         "a.b",
         "a.c",
         "d",
     ]
-    assert len(values.field_names([{str(i): i for i in range(99)}])) == 20
+    assert len(fields.field_names([{str(i): i for i in range(99)}])) == 20
 
 
 @given(st.lists(JSON, max_size=8))
 def test_column_key_orders_anything(column):
     read = values.Column(column, lang="it", tz=ROME)
 
-    ordered = sorted((value for value in column if not values.is_missing(value)), key=read.key)
+    ordered = sorted((value for value in column if not fields.is_missing(value)), key=read.key)
 
     assert len(ordered) <= len(column)
 
