@@ -13,6 +13,9 @@ from typing import Any
 _STRING = r'"\"" char* "\""'
 _CHAR = r'[^"\\\x7F\x00-\x1F] | "\\" (["\\bfnrt/] | "u" [0-9a-fA-F]{4})'
 _INTEGER = r'"-"? ("0" | [1-9] [0-9]{0,15})'
+_ANY = 'thing | list | string | number | "true" | "false" | "null"'
+_THING = r'''"{" (string ":" any ("," string ":" any)*)? "}"'''
+_LIST = r'''"[" (any ("," any)*)? "]"'''
 _NOTHING = '""'
 _NUMBER = r'integer ("." [0-9]{1,16})?'
 _MOST = 256  # the server unrolls counts into rules; beyond this they are left open
@@ -29,7 +32,7 @@ class _Unsupported(Exception):
 
 def compact_grammar(schema: Mapping[str, Any]) -> str | None:
     """The grammar of compact JSON that fits `schema`, or None when it asks for what is not known
-    here (`$ref`, `allOf`, open objects …).
+    here (`$ref`, `allOf` …).
 
     Properties come in the schema's order; those not required may be left out. Bounds of numbers,
     patterns, formats and very large counts are not in the grammar: whoever asks validates the
@@ -87,6 +90,8 @@ class _Writer:
                 return '"true" | "false"'
             case "null":
                 return '"null"'
+            case None:
+                return self._open("any")
         raise _Unsupported
 
     def _string(self, schema: Mapping[str, Any]) -> str:
@@ -99,7 +104,7 @@ class _Writer:
 
     def _array(self, schema: Mapping[str, Any]) -> str:
         if "items" not in schema:
-            raise _Unsupported
+            return self._open("list")
         item = self._rule(self._body(schema["items"]))
         low, high = _bounds(schema, "Items")
         if high == 0:
@@ -112,7 +117,7 @@ class _Writer:
         properties = schema.get("properties", {})
         required = schema.get("required", ())
         if schema.get("additionalProperties") is not False and not properties:
-            raise _Unsupported
+            return self._open("thing")
         pairs: list[tuple[str, bool]] = []
         for name, value in properties.items():
             pair = f"{_literal(name)} {_quoted(':')} {self._rule(self._body(value))}"
@@ -120,6 +125,17 @@ class _Writer:
         if not set(required) <= set(properties):
             raise _Unsupported
         return f'"{{" {self._members(pairs)} "}}"'
+
+    def _open(self, name: str) -> str:
+        """A rule for any JSON value (`any`), any object (`thing`) or any array (`list`)."""
+        self._rule(_INTEGER, "integer")
+        self._rule(_NUMBER, "number")
+        self._rule(_CHAR, "char")
+        self._rule(_STRING, "string")
+        self._rule(_ANY, "any")
+        self._rule(_THING, "thing")
+        self._rule(_LIST, "list")
+        return name
 
     def _members(self, pairs: Sequence[tuple[str, bool]]) -> str:
         """Pairs in order with commas between those that are there.

@@ -1,5 +1,5 @@
-"""The grammar admits exactly the compact JSON of a schema. It has no recursion, so that it can be
-read as one regular expression here."""
+"""The grammar admits exactly the compact JSON of a schema. It is read here as one regular
+expression, with the recursion of open values cut at a depth."""
 
 from __future__ import annotations
 
@@ -22,10 +22,17 @@ _TOKEN = re.compile(
 def _regex(grammar: str) -> re.Pattern[str]:
     rules = dict(line.split(" ::= ", 1) for line in grammar.splitlines())
 
+    open_rules: list[str] = []
+
     def expand(name: str) -> str:
+        if open_rules.count(name) > 2:
+            return "(?!)"
+        open_rules.append(name)
         found = _TOKEN.findall(rules[name])
         assert "".join(found) == rules[name], f"unread text in {rules[name]}"
-        return "(?:" + "".join(map(piece, found)) + ")"
+        text = "(?:" + "".join(map(piece, found)) + ")"
+        open_rules.pop()
+        return text
 
     def piece(token: str) -> str:
         if token.startswith('"'):
@@ -97,6 +104,13 @@ def test_grammar_refuses_what_does_not_fit(value):
     assert not _admits(CALL, value)
 
 
+@pytest.mark.parametrize("value", [{}, {"a": [1, None]}, [], [[True]], "x", -1.5, None])
+def test_grammar_of_an_open_schema_admits_what_it_is_open_for(value):
+    assert _admits({}, value)
+    assert _admits({"type": "object"}, value) is isinstance(value, dict)
+    assert _admits({"type": "array"}, value) is isinstance(value, list)
+
+
 def test_grammar_leaves_no_room_for_white_space():
     text = json.dumps({"tool": "read_files", "args": {"paths": ["a"]}}, indent=1)
 
@@ -154,20 +168,20 @@ def test_grammar_admits_every_value_of_its_schema(of, data):
     "schema",
     [
         {"$ref": "#/x"},
-        {"type": "object"},
-        {"type": "array"},
         {"allOf": [{"type": "string"}]},
         {"enum": []},
         {"type": "object", "properties": {}, "required": ["x"], "additionalProperties": False},
         {"type": "strange"},
-        {},
+        {"type": "array", "items": {"$ref": "#/x"}},
     ],
 )
 def test_grammar_of_what_is_not_known_here_is_none(schema):
     assert compact_grammar(schema) is None
 
 
-@pytest.mark.parametrize(("schema", "key"), [(CALL, "grammar"), ({}, "response_format")])
+@pytest.mark.parametrize(
+    ("schema", "key"), [(CALL, "grammar"), ({"$ref": "#"}, "response_format")]
+)
 def test_body_for_llama_asks_with_a_grammar_where_there_is_one(schema, key):
     body = OpenAiDialect(compact=True).body(
         ask(schema=schema), model="m", max_tokens=9, temperature=0, think=None, left_out=()
