@@ -11,6 +11,7 @@ from bot.telegram.client import bot_id_of, build_bot
 from bot.telegram.commands import Commands
 from bot.telegram.faults import backoff_s
 from bot.telegram.handlers import Handlers, Turns
+from bot.telegram.outage import Outage
 from bot.telegram.outbox_sender import OutboxSender
 from bot.telegram.pacing import Gate
 from bot.telegram.pairing import Pairing
@@ -62,6 +63,7 @@ class TelegramChannel:
             store=store, texts=texts, clock=clock, default_lang=lang, folders=folders
         )
         pairing = Pairing(texts=texts, clock=clock, welcome=self._commands.welcome)
+        outage = Outage(bot=self._bot, store=store, texts=texts, lang=lang)
         handlers = Handlers(
             bot=self._bot,
             store=store,
@@ -86,8 +88,10 @@ class TelegramChannel:
             clock=clock,
             on_stored=self._workers.wake,
             is_locked=pairing.is_locked,
+            outage=outage,
         )
         self._polling: asyncio.Task[None] | None = None
+        self._running = False
 
     @property
     def username(self) -> str:
@@ -108,6 +112,7 @@ class TelegramChannel:
         Raises `SettingsInvalid` when Telegram refuses the token. A network that is down is waited
         out, also at the start. Runs once.
         """
+        self._running = True
         try:
             async with asyncio.TaskGroup() as group:
                 self._polling = group.create_task(self._poller.run(), name="telegram poll")
@@ -117,13 +122,17 @@ class TelegramChannel:
         except* SettingsInvalid as refused:
             raise _first(refused) from None
         finally:
+            self._running = False
             await self._bot.close_connections()
 
     async def stop(self, grace_s: float) -> None:
         """Stop polling, let running turns end for at most `grace_s` seconds, send what is ready.
 
-        `run` is to be cancelled afterwards. What is left open is worked at the next start.
+        `run` is to be cancelled afterwards. What is left open is worked at the next start. Does
+        nothing when `run` has ended or was never begun.
         """
+        if not self._running:
+            return
         if self._polling is not None:
             self._polling.cancel()
         await self._workers.stop(grace_s)

@@ -22,7 +22,7 @@ from bot.telegram.presenter import Presenter
 from core.clock import Clock
 from core.errors import ErrorCode, StoreError
 from core.i18n import Texts
-from core.messages import Actor, Block, ChatAddress, Inbound, Reply, TurnEvent
+from core.messages import Actor, Block, ChatAddress, Inbound, Reply, TurnClosed, TurnEvent
 from core.store import actors, inbox, outbox
 from core.store.database import Database, Transaction
 from core.store.inbox import StoredInbox
@@ -87,14 +87,21 @@ class Handlers:
         self._clock = clock
         self._lang = lang
 
-    async def deliver(self, inbound: Inbound) -> None:
-        """Run one turn and show it; a failed send never undoes or aborts the turn."""
+    async def deliver(self, inbound: Inbound) -> Reply | None:
+        """Run one turn and show it; a failed send never undoes or aborts the turn.
+
+        Returns the reply of a turn that could not be kept and thus is in no outbox; else None.
+        """
+        unkept: Reply | None = None
         try:
             async for event in self._turns.run(inbound):
                 await self._presenter.show(inbound.address, event)
+                if isinstance(event, TurnClosed) and event.outbox_key is None:
+                    unkept = event.reply
         finally:
             # Nothing to do after a last event; without one no answer will replace the progress.
             await self._presenter.discard(inbound.address)
+        return unkept
 
     async def work(self, row: StoredInbox, *, leftover: bool = False) -> bool:
         """Do what the row asks and close it; False when the store failed and it is still open.
@@ -145,8 +152,8 @@ class Handlers:
         lang = self._lang_for(actor, heard.origin)
         match heard:
             case Said(inbound=inbound, edited=False):
-                await self.deliver(inbound)
-                await self._close(row)
+                unkept = await self.deliver(inbound)
+                await self._close(row, unkept)
             case Said():  # the first form of it was worked already: nothing is done twice
                 await self._close(row)
             case Tap(query_id=query_id):
@@ -242,15 +249,22 @@ class Handlers:
         self, tx: Transaction, row: StoredInbox, origin: Origin, lang: str, text: str
     ) -> None:
         """Put the channel's own answer in the outbox and close the row."""
-        reply = Reply((Block("text", text),), lang)
-        await outbox.enqueue(
-            tx, f"inbox:{row.id}", origin.address, reply.to_json(), self._clock.now()
-        )
+        await self._enqueue(tx, row, origin.address, Reply((Block("text", text),), lang))
         await inbox.mark_done(tx, row.id)
 
-    async def _close(self, row: StoredInbox) -> None:
+    async def _close(self, row: StoredInbox, reply: Reply | None = None) -> None:
         async with self._store.write() as tx:
+            if reply is not None:
+                await self._enqueue(tx, row, ChatAddress.from_key(row.chat_key), reply)
             await inbox.mark_done(tx, row.id)
+        if reply is not None:
+            self._sender.wake()
+
+    async def _enqueue(
+        self, tx: Transaction, row: StoredInbox, address: ChatAddress, reply: Reply
+    ) -> None:
+        """One answer for a row, however often it is worked."""
+        await outbox.enqueue(tx, f"inbox:{row.id}", address, reply.to_json(), self._clock.now())
 
     async def _answer_tap(self, query_id: str, lang: str) -> None:
         """No button is offered yet, so every tap is on an old one: say so and stop the spinner."""
@@ -271,10 +285,7 @@ class Handlers:
                 if actor is not None:
                     lang = actor.lang or self._lang
                     text = self._texts.say(f"error.{ErrorCode.INTERNAL.value}", lang)
-                    reply = Reply((Block("text", text),), lang)
-                    await outbox.enqueue(
-                        tx, f"inbox:{row.id}", address, reply.to_json(), self._clock.now()
-                    )
+                    await self._enqueue(tx, row, address, Reply((Block("text", text),), lang))
         except StoreError as exc:
             log.error("update not closed", extra={"inbox_id": row.id, "error": exc.detail})
             return False

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from telegram.error import Conflict, InvalidToken, TelegramError
@@ -17,6 +18,7 @@ from telegram.error import Conflict, InvalidToken, TelegramError
 from bot.telegram.client import PollingBot
 from bot.telegram.faults import FaultKind, backoff_s, classify
 from bot.telegram.inbound import CHANNEL, Screened, screen, without_words
+from bot.telegram.outage import Outage
 from core.clock import Clock
 from core.errors import SettingsInvalid, StoreError
 from core.i18n import Texts
@@ -50,6 +52,7 @@ class Poller:
         clock: Clock,
         on_stored: Callable[[], None],
         is_locked: Callable[[str], bool],
+        outage: Outage,
     ) -> None:
         self._bot = bot
         self._bot_id = bot_id
@@ -59,6 +62,7 @@ class Poller:
         self._clock = clock
         self._on_stored = on_stored
         self._is_locked = is_locked
+        self._outage = outage
         self._noted_at = 0.0
         self.last_poll_at: float | None = None
         """Monotonic seconds of the last completed poll: the sign of life of the channel."""
@@ -71,6 +75,7 @@ class Poller:
         """
         offset = await self._first_offset()
         failures = 0
+        updates: list[Any] = []
         while True:
             try:
                 async with asyncio.timeout(LONG_POLL_S + 30):
@@ -91,10 +96,12 @@ class Poller:
             except StoreError as exc:
                 failures += 1
                 log.error("updates not stored, not acknowledged", extra={"error": exc.detail})
+                await self._outage.tell(_readable(updates), exc)
                 await asyncio.sleep(backoff_s(failures, most_s=10))
             else:
                 if failures:
                     log.info("telegram reached again", extra={"failures": failures})
+                    self._outage.over()
                 failures = 0
 
     async def _first_offset(self) -> int | None:
@@ -193,6 +200,16 @@ class Poller:
             log.warning("409 not settled", extra={"error": type(error).__name__})
         # The other one's request must end first; hurrying would only throw each other out.
         await asyncio.sleep(min(LONG_POLL_S, 2.0**failures))
+
+
+def _readable(updates: list[Any]) -> list[Screened]:
+    """The updates of people in private chats, as far as they can be read."""
+    found = []
+    for raw in updates:
+        with suppress(KeyError, TypeError, ValueError, AttributeError):
+            if (screened := screen(raw)) is not None:
+                found.append(screened)
+    return found
 
 
 def _row(screened: Screened, body: dict[str, Any]) -> InboxRow:

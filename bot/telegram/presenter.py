@@ -114,6 +114,8 @@ class Presenter:
                 view.phrase = view.line = phrase.strip()
             case StepProgress(done=done, total=total):
                 view.line = self._counted(view, done, total)
+            case TurnClosed(outbox_key=None):
+                await self.discard(address)
             case TurnClosed() | TurnSuspended():
                 await self.end(address)
                 self._wake_outbox()

@@ -74,6 +74,9 @@ class FakeTurns:
             word, _, rest = inbound.text.partition(" ")
             if word == "hush":
                 return
+            if word == "unkept":
+                yield TurnClosed("", FinalKind.ERROR, Reply((Block("text", rest),), lang))
+                return
             if word == "work":
                 yield StepStarted(turn_id, 1, "find_files", "🔎 Cerco i PDF…")
                 for done_count in range(int(float(rest) * 2)):

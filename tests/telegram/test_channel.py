@@ -304,3 +304,15 @@ def test_stop_signal_lets_a_running_turn_answer(world):
     assert status == 0
     assert seconds < 3
     assert world.texts("alice") == ["fatto"]
+
+
+def test_reply_of_a_turn_that_could_not_be_kept_is_still_said(world):
+    world.know("alice")
+    world.start_bot()
+
+    world.say("alice", "unkept il disco non risponde")
+    world.expect("alice", "^il disco non risponde$")
+    world.say("alice", "echo dopo")
+    world.expect("alice", "^dopo$")
+
+    assert world.texts("alice") == ["il disco non risponde", "dopo"]
