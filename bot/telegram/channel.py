@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from datetime import timedelta
 
 from telegram.error import InvalidToken, TelegramError
 
@@ -22,9 +23,14 @@ from core.clock import Clock
 from core.config import Settings
 from core.errors import SettingsInvalid, StoreError
 from core.i18n import Texts
+from core.store import inbox, outbox
+from core.store import pairing as pairing_store
 from core.store.stores import Stores
 
 log = logging.getLogger(__name__)
+
+KEPT = timedelta(days=7)
+_PRUNE_EVERY_S = 6 * 3600.0
 
 
 class TelegramChannel:
@@ -46,6 +52,8 @@ class TelegramChannel:
         self._bot = build_bot(secret, settings.telegram_base_url, settings.telegram_base_file_url)
         gate = Gate(clock.monotonic)
         store = stores.main
+        self._store = store
+        self._clock = clock
         self._sender = OutboxSender(
             bot=self._bot, store=store, gate=gate, texts=texts, clock=clock
         )
@@ -60,7 +68,12 @@ class TelegramChannel:
         )
         self._sender.attach(self._presenter)
         self._commands = Commands(
-            store=store, texts=texts, clock=clock, default_lang=lang, folders=folders
+            store=store,
+            texts=texts,
+            clock=clock,
+            default_lang=lang,
+            tz=settings.metnos_tz,
+            folders=folders,
         )
         pairing = Pairing(texts=texts, clock=clock, welcome=self._commands.welcome)
         outage = Outage(bot=self._bot, store=store, texts=texts, lang=lang)
@@ -77,7 +90,7 @@ class TelegramChannel:
             lang=lang,
         )
         self._workers = Workers(
-            store=store, bot_id=bot_id, handlers=handlers, last_poll_at=self.last_poll_at
+            store=store, bot_id=bot_id, handlers=handlers, poll_age_s=self.poll_age_s
         )
         self._poller = Poller(
             bot=self._bot,
@@ -98,9 +111,10 @@ class TelegramChannel:
         """The bot's name without @, empty until Telegram has told it."""
         return self._poller.username
 
-    def last_poll_at(self) -> float | None:
-        """Monotonic seconds of the last completed poll; None before the first."""
-        return self._poller.last_poll_at
+    def poll_age_s(self) -> float | None:
+        """Seconds since the last completed poll, the sign of life; None before the first."""
+        at = self._poller.last_poll_at
+        return None if at is None else max(0.0, self._clock.monotonic() - at)
 
     def wake_outbox(self) -> None:
         """Send what stands in the outbox now, whoever wrote it."""
@@ -119,6 +133,7 @@ class TelegramChannel:
                 group.create_task(self._workers.run(), name="telegram workers")
                 group.create_task(self._sender.run(), name="telegram outbox")
                 group.create_task(self._introduce(), name="telegram introduction")
+                group.create_task(self._prune(), name="telegram pruning")
         except* SettingsInvalid as refused:
             raise _first(refused) from None
         finally:
@@ -157,6 +172,19 @@ class TelegramChannel:
         except StoreError as exc:
             log.warning("old progress not cleared", extra={"error": exc.detail})
         await self._commands.announce(self._bot)
+
+    async def _prune(self) -> None:
+        """Forget finished rows after a week, a few times a day."""
+        while True:
+            now = self._clock.now()
+            try:
+                async with self._store.write() as tx:
+                    await inbox.prune(tx, now - KEPT)
+                    await outbox.prune(tx, now - KEPT)
+                    await pairing_store.prune(tx, now)
+            except StoreError as exc:
+                log.warning("old rows not forgotten", extra={"error": exc.detail})
+            await asyncio.sleep(_PRUNE_EVERY_S)
 
 
 def _first(group: BaseExceptionGroup[SettingsInvalid]) -> SettingsInvalid:

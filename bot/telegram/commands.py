@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Protocol
+from zoneinfo import ZoneInfo
 
 from telegram import Bot, BotCommand
 from telegram.error import TelegramError
@@ -13,13 +15,22 @@ from core.clock import Clock
 from core.config import LANGS
 from core.i18n import Texts
 from core.messages import Actor, Role
-from core.store import actors
+from core.store import actors, usage
 from core.store.database import Database
 
 log = logging.getLogger(__name__)
 
 # In the order in which Telegram's menu shows them.
 _MENU = ("help", "stop", "status", "lang")
+
+
+class RunningTurn(Protocol):
+    """A running turn, as `/status` tells of it."""
+
+    @property
+    def request(self) -> str: ...
+    @property
+    def seconds(self) -> float: ...
 
 
 class Commands:
@@ -32,6 +43,7 @@ class Commands:
         texts: Texts,
         clock: Clock,
         default_lang: str,
+        tz: str,
         folders: Sequence[str] = (),
     ) -> None:
         self._store = store
@@ -39,6 +51,7 @@ class Commands:
         self._clock = clock
         self._default_lang = default_lang
         self._folders = folders
+        self._tz = tz
         self._started_at = clock.monotonic()
 
     async def run(self, command: Command, actor: Actor) -> tuple[str, str]:
@@ -72,40 +85,45 @@ class Commands:
         lines.append(self._texts.say("telegram.welcome.try", lang))
         return "\n\n".join(lines)
 
-    def status(
+    async def status(
         self,
+        actor: Actor,
         lang: str,
         *,
         waiting: int,
-        request: str | None,
-        seconds: float,
-        last_poll_at: float | None,
+        running: RunningTurn | None,
+        poll_age_s: float | None,
     ) -> str:
-        """The lines of `/status`: time up, queue, what is being worked on, last word of Telegram.
-
-        `last_poll_at` is on the monotonic clock; None when there was no poll yet.
-        """
-        say, now = self._texts.say, self._clock.monotonic()
-        up = self._span(now - self._started_at, lang)
+        """The lines of `/status`: time up, queue, what is being worked on, the person's day, and
+        how long ago Telegram was last heard (`poll_age_s`; None: not yet)."""
+        say = self._texts.say
+        up = self._span(self._clock.monotonic() - self._started_at, lang)
         head = [
             say("telegram.status.up", lang, span=up),
             say("telegram.status.waiting", lang, count=waiting),
         ]
-        if request is None:
+        if running is None:
             head.append(say("telegram.status.idle", lang))
         else:
-            head.append(
+            request, span = _shortened(running.request, 60), self._span(running.seconds, lang)
+            head.append(say("telegram.status.working", lang, request=request, span=span))
+        lines = [" · ".join(head)]
+        async with self._store.read() as tx:
+            zone = ZoneInfo(actor.tz or self._tz)
+            day = await usage.of_day(tx, actor.id, self._clock.now().astimezone(zone).date())
+        if day.turns:
+            lines.append(
                 say(
-                    "telegram.status.working",
+                    "telegram.status.today",
                     lang,
-                    request=_shortened(request, 60),
-                    span=self._span(seconds, lang),
+                    count=day.turns,
+                    memory=day.from_memory,
+                    share=round(100 * day.from_memory / day.turns),
+                    tokens=day.tokens_in + day.tokens_out,
                 )
             )
-        lines = [" · ".join(head)]
-        if last_poll_at is not None:
-            age = self._span(max(0.0, now - last_poll_at), lang)
-            lines.append(say("telegram.status.contact", lang, span=age))
+        if poll_age_s is not None:
+            lines.append(say("telegram.status.contact", lang, span=self._span(poll_age_s, lang)))
         return "\n".join(lines)
 
     async def announce(self, bot: Bot) -> None:

@@ -14,7 +14,7 @@ from typing import Protocol
 from telegram import Bot
 from telegram.error import TelegramError
 
-from bot.telegram.commands import Commands
+from bot.telegram.commands import Commands, RunningTurn
 from bot.telegram.inbound import CHANNEL, Command, Heard, Ignored, Origin, Said, Tap, read
 from bot.telegram.outbox_sender import OutboxSender
 from bot.telegram.pairing import Pairing
@@ -34,21 +34,12 @@ MAX_ATTEMPTS = 6
 _STOP_TRIES, _STOP_PAUSE_S = 15, 0.1
 
 
-class TurnStatus(Protocol):
-    """A running turn, for `/status`."""
-
-    @property
-    def request(self) -> str: ...
-    @property
-    def seconds(self) -> float: ...
-
-
 class Turns(Protocol):
     """The engine's door, as this channel uses it (core/turn.py)."""
 
     def run(self, inbound: Inbound) -> AsyncIterator[TurnEvent]: ...
     async def stop(self, address: ChatAddress) -> bool: ...
-    def status(self, address: ChatAddress) -> TurnStatus | None: ...
+    def status(self, address: ChatAddress) -> RunningTurn | None: ...
 
 
 class Pending(Protocol):
@@ -56,7 +47,7 @@ class Pending(Protocol):
 
     def waiting(self) -> int: ...
     def is_working(self, address: ChatAddress) -> bool: ...
-    def last_poll_at(self) -> float | None: ...
+    def poll_age_s(self) -> float | None: ...
 
 
 class Handlers:
@@ -194,13 +185,12 @@ class Handlers:
                 text = self._texts.say("telegram.stop.nothing", lang)
                 await self._answer(row, heard.origin, lang, text)
             return
-        running = self._turns.status(address)
-        text = self._commands.status(
+        text = await self._commands.status(
+            actor,
             lang,
             waiting=pending.waiting(),
-            request=None if running is None else running.request,
-            seconds=0.0 if running is None else running.seconds,
-            last_poll_at=pending.last_poll_at(),
+            running=self._turns.status(address),
+            poll_age_s=pending.poll_age_s(),
         )
         await self._answer(row, heard.origin, lang, text)
 

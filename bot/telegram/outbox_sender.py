@@ -17,10 +17,10 @@ from telegram import Bot, InputFile, LinkPreviewOptions
 from telegram.error import TelegramError
 
 from bot.telegram.faults import Fault, FaultKind, backoff_s, classify
-from bot.telegram.formatting import Part, Rendered, render, with_note
+from bot.telegram.formatting import Part, clean, render, with_note
 from bot.telegram.inbound import CHANNEL
 from bot.telegram.pacing import Gate
-from bot.telegram.presenter import BECOMES_ANSWER_S, Presenter
+from bot.telegram.presenter import Presenter
 from core.clock import Clock
 from core.errors import StoreError
 from core.i18n import Texts
@@ -35,6 +35,8 @@ _SENDING_AT_ONCE = 24
 _IDLE_S = 60.0
 _LAST_SENDS_S = 5.0
 _DELETE_TIMEOUT_S = 2.0
+# A younger progress message becomes the answer; an older one goes, for an edit rings no phone.
+BECOMES_ANSWER_S = 15.0
 # After this long without success a message is given up as undeliverable.
 GIVE_UP_AFTER = timedelta(hours=24)
 _REPEAT_MARK = ":r"
@@ -199,7 +201,7 @@ class OutboxSender:
         try:
             outcome = Outcome(item, message_id=await self._send_parts(item))
         except TelegramError as exc:
-            outcome = Outcome(item, fault=classify(exc))
+            outcome = await self._last_resort(item, classify(exc))
         except _EditAgain as exc:
             outcome = Outcome(item, fault=exc.fault)
         except StoreError as exc:
@@ -234,9 +236,20 @@ class OutboxSender:
                 async with self._store.write() as tx:
                     await kv.put(tx, _PARTS_KEY + first_key, str(at))
         if rendered.document is not None:
-            message_id = await self._send_document(item, reply, rendered)
+            message_id = await self._send_document(item, reply.lang, rendered.document)
         self._parts_sent.pop(first_key, None)
         return message_id
+
+    async def _last_resort(self, item: OutboxItem, fault: Fault) -> Outcome:
+        """What Telegram does not take as a message, not even plain, goes out as a file."""
+        if fault.kind is not FaultKind.REFUSED:
+            return Outcome(item, fault=fault)
+        log.warning("message refused, sent as a file", extra={"detail": fault.detail})
+        reply = Reply.from_json(item.body)
+        try:
+            return Outcome(item, await self._send_document(item, reply.lang, reply.plain))
+        except TelegramError as exc:
+            return Outcome(item, fault=classify(exc))
 
     async def _first_part(self, item: OutboxItem, first_key: str) -> int:
         """The part at which to go on: 0, but for a message that was interrupted."""
@@ -318,12 +331,12 @@ class OutboxSender:
                 raise
         return message_id
 
-    async def _send_document(self, item: OutboxItem, reply: Reply, rendered: Rendered) -> int:
-        name = self._texts.say("telegram.file_name", reply.lang)
+    async def _send_document(self, item: OutboxItem, lang: str, text: str) -> int:
+        name = self._texts.say("telegram.file_name", lang)
         await self._gate.acquire(item.address.chat_id)
         message = await self._bot.send_document(
             int(item.address.chat_id),
-            InputFile((rendered.document or "").encode(), filename=name),
+            InputFile(clean(text).encode(), filename=name),
             message_thread_id=_thread(item),
         )
         return message.message_id

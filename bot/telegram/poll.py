@@ -33,6 +33,8 @@ CONFLICT = "telegram.conflict"
 # How long Telegram may hold a request without news.
 LONG_POLL_S = 30
 _LAST_POLL_EVERY_S = 30.0
+# 401s in a row after which a token that did work counts as withdrawn.
+_REFUSALS = 5
 # A stranger's pairing attempts that one batch may bring; the rest is not stored.
 _PAIRING_PER_BATCH = 5
 
@@ -84,9 +86,12 @@ class Poller:
                     )
                 offset = await self._store_batch(updates, offset)
             except InvalidToken as exc:
-                raise SettingsInvalid(
-                    self._texts.say("telegram.token_refused", self._lang)
-                ) from exc
+                failures += 1
+                # A token that worked a moment ago is not given up at the first 401.
+                if self.last_poll_at is None or failures > _REFUSALS:
+                    text = self._texts.say("telegram.token_refused", self._lang)
+                    raise SettingsInvalid(text) from exc
+                await self._wait_out(exc, failures)
             except Conflict as exc:
                 failures += 1
                 await self._wait_out_conflict(exc, failures)

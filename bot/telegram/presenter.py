@@ -17,6 +17,7 @@ from telegram import Bot, LinkPreviewOptions
 from telegram.error import TelegramError
 
 from bot.telegram.faults import FaultKind, classify
+from bot.telegram.formatting import clean
 from bot.telegram.pacing import Gate
 from core.clock import Clock
 from core.errors import StoreError
@@ -42,10 +43,9 @@ TYPING_AFTER_S = 0.15
 TYPING_EVERY_S = 4.0
 PROGRESS_AFTER_S = 1.5
 EDIT_EVERY_S = 1.0
-# A younger progress message becomes the answer; an older one goes, for an edit rings no phone.
-BECOMES_ANSWER_S = 15.0
 _TICK_S = 0.1
 _LAST_REQUEST_S = 1.0
+_LINE_CHARS = 300
 
 PROGRESS_KEY = "telegram.progress"
 
@@ -67,6 +67,7 @@ class View:
     phrase: str = ""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
+    abandoned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,7 @@ class Presenter:
         self._views: dict[str, View] = {}
         self._standing: dict[str, tuple[int, float]] = {}
         self._noted: dict[str, tuple[int, int]] = {}
+        self._late: set[asyncio.Task[None]] = set()
 
     async def show(self, address: ChatAddress, event: TurnEvent) -> None:
         """Note an event of the chat's turn. Draws nothing itself, but for the end of the turn:
@@ -111,7 +113,7 @@ class Presenter:
                 view.turn_id, view.lang = turn_id, lang
             case StepStarted(turn_id=turn_id, phrase=phrase):
                 view.turn_id = turn_id
-                view.phrase = view.line = phrase.strip()
+                view.phrase = view.line = clean(phrase).strip()[:_LINE_CHARS]
             case StepProgress(done=done, total=total):
                 view.line = self._counted(view, done, total)
             case TurnClosed(outbox_key=None):
@@ -177,10 +179,14 @@ class Presenter:
         view.ended.set()
         if view.task is None:
             return
-        # A request on its way is let finish: cut off, it would cost the connection.
+        # A request on its way is let finish: cut off, it would cost the connection, and perhaps
+        # leave a message of which nobody knows.
         await asyncio.wait({view.task}, timeout=_LAST_REQUEST_S)
         if not view.task.done():
-            view.task.cancel()
+            view.abandoned = True
+            self._late.add(view.task)
+            view.task.add_done_callback(self._late.discard)
+            return
         if view.message_id is not None and view.turn_id:
             self._standing[view.turn_id] = (view.message_id, view.message_at)
 
@@ -246,6 +252,9 @@ class Presenter:
             disable_notification=True,
             link_preview_options=LinkPreviewOptions(is_disabled=True),
         )
+        if view.abandoned:  # it came too late to become the answer
+            await self._bot.delete_message(chat_id, message.message_id)
+            return
         view.message_id, view.message_at, view.shown = message.message_id, now, line
         # A new message ends the typing sign on the phone, so it is given anew at once.
         view.typed_at = float("-inf")

@@ -37,12 +37,12 @@ class Workers:
         store: Database,
         bot_id: str,
         handlers: Handlers,
-        last_poll_at: Callable[[], float | None],
+        poll_age_s: Callable[[], float | None],
     ) -> None:
         self._store = store
         self._bot_id = bot_id
         self._handlers = handlers
-        self._last_poll_at = last_poll_at
+        self._poll_age_s = poll_age_s
         self._wake = asyncio.Event()
         self._wake.set()
         self._seen_id = 0
@@ -64,8 +64,9 @@ class Workers:
     def is_working(self, address: ChatAddress) -> bool:
         return address.key in self._working
 
-    def last_poll_at(self) -> float | None:
-        return self._last_poll_at()
+    def poll_age_s(self) -> float | None:
+        """Seconds since Telegram was last heard; None before the first time."""
+        return self._poll_age_s()
 
     async def run(self) -> None:
         """Take up what the inbox holds, until cancelled; then the works under way are cancelled

@@ -65,7 +65,8 @@ class FakeTurns:
         if done is not None:
             yield TurnClosed(turn_id, FinalKind.ANSWER, Reply.from_json(done.body), None, key)
             return
-        work = asyncio.create_task(self._work(inbound.text))
+        text = f"echo {inbound.quoted}" if inbound.text == "quoted" else inbound.text
+        work = asyncio.create_task(self._work(text))
         here = self.running[inbound.address.key] = Running(
             inbound.text, self.clock.monotonic(), work
         )

@@ -316,3 +316,38 @@ def test_reply_of_a_turn_that_could_not_be_kept_is_still_said(world):
     world.expect("alice", "^dopo$")
 
     assert world.texts("alice") == ["il disco non risponde", "dopo"]
+
+
+def test_answer_of_a_long_turn_is_sent_anew_and_its_progress_deleted(world):
+    world.know("alice")
+    world.env["TEST_BECOMES_ANSWER_S"] = "1"
+    world.start_bot()
+
+    world.say("alice", "work 3")
+    world.expect("alice", "Cerco", kind="send")
+    world.expect("alice", kind="delete", timeout=8)
+    answer = world.expect("alice", "^fatto$")
+
+    assert answer["kind"] == "send"
+    assert not answer["silent"]
+    assert world.texts("alice") == ["fatto"]
+
+
+def test_text_with_lone_surrogates_and_controls_is_answered(world):
+    world.know("alice")
+    world.start_bot()
+
+    world.say("alice", "echo a\ud800b\u202ec\x00d")
+    event = world.expect("alice", "^a")
+
+    assert event["message"]["text"].replace("\ufffd", "") == "abcd"
+
+
+def test_reply_reaches_the_engine_with_what_it_quotes(world):
+    world.know("alice")
+    world.start_bot()
+    world.say("alice", "echo originale")
+    world.expect("alice", "^originale$")
+
+    world.say("alice", "quoted", reply_to="bot")
+    world.expect("alice", "^originale$")

@@ -121,6 +121,29 @@ def test_refused_formats_are_sent_as_plain_text(world):
     assert "entities" not in event["message"]
 
 
+def test_message_refused_even_as_plain_text_is_sent_as_a_file(world):
+    world.know("alice")
+    world.start_bot()
+    world.fault("sendMessage", code=400, text="something is wrong with this text", times=2)
+
+    world.say("alice", "prose un **peso**")
+    event = world.expect("alice", has="document")
+
+    assert world.download(event).decode() == "un **peso**"
+
+
+def test_token_that_is_refused_once_while_running_is_waited_out(world):
+    world.know("alice")
+    world.start_bot()
+    world.say("alice", "echo uno")
+    world.expect("alice", "^uno$")
+    world.fault("getUpdates", code=401)
+    world.say("alice", "echo due")
+    world.say("alice", "echo tre")
+
+    world.expect("alice", "^tre$")
+
+
 def test_blocked_bot_gives_up_one_message_and_answers_again_after(world):
     world.know("alice", "bob")
     world.start_bot()
