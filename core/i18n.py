@@ -127,6 +127,13 @@ class Texts:
         """`30 novembre 2026`."""
         return str(format_date(_local(moment, tz), "d MMMM y", locale=_locale(lang)))
 
+    def day(self, moment: dt.date, lang: str, tz: str | None = None) -> str:
+        """`30 novembre`, with the year only when it is not this one."""
+        local = _local(moment, tz)
+        zone = local.tzinfo if isinstance(local, dt.datetime) else None
+        form = "d MMMM" if local.year == dt.datetime.now(zone).year else "d MMMM y"
+        return str(format_date(local, form, locale=_locale(lang)))
+
     def weekday(self, moment: dt.date, lang: str, tz: str | None = None) -> str:
         return str(format_date(_local(moment, tz), "EEEE", locale=_locale(lang)))
 

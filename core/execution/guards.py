@@ -55,6 +55,9 @@ def check_duplicates(
         if not record.ran or record.tool != tool:
             continue
         if record.key == key:
+            _refuse_failed(record)
+            if not record.observation.ok:
+                return
             raise CallRefused(
                 ErrorCode.DUPLICATE_CALL,
                 f"step {record.number} was this very call: use its result and answer",
@@ -68,6 +71,15 @@ def check_duplicates(
                         ErrorCode.DUPLICATE_READ,
                         f"step {record.number} has read this already: use it and answer",
                     )
+
+
+def _refuse_failed(record: StepRecord) -> None:
+    """The same call again after it failed: only what may pass by itself is worth a second try."""
+    error = record.observation.error
+    if error is not None and not error.retryable:
+        raise CallRefused(
+            error.code, f"step {record.number} failed in this very way: change it or answer"
+        )
 
 
 def _targets_of(record: StepRecord) -> list[str]:

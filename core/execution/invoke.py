@@ -28,6 +28,7 @@ from core.store.database import Transaction
 from core.store.stores import Stores
 from core.store.turn_log import PolicyLog
 from core.turn_state import StepRecord, TurnState
+from core.vocabulary import object_of, verb_of
 
 log = logging.getLogger(__name__)
 
@@ -337,8 +338,12 @@ class Gate:
 
 
 def _unknown(name: str, offered: frozenset[str]) -> str:
-    near = difflib.get_close_matches(name, sorted(offered), n=3, cutoff=0.6)
-    return f"{name[:64]} does not exist" + (f"; did you mean {', '.join(near)}" if near else "")
+    """Says so, with names that look alike or speak of the same thing; nothing near is run."""
+    names = sorted(offered)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    kin = [n for n in names if verb_of(n) == verb_of(name) or object_of(n) == object_of(name)]
+    found = list(dict.fromkeys([*near, *kin]))[:4]
+    return f"{name[:64]} does not exist" + (f"; there is {', '.join(found)}" if found else "")
 
 
 def _listed(value: Any) -> list[Any]:

@@ -44,6 +44,8 @@ class Renderer:
         if observation.error is not None and not observation.ok:
             return [Block("text", self.error(observation.error))]
         blocks = self._by_manifest(observation, manifest) or self._generic(observation)
+        if observation.metadata.get("truncated") and len(observation.items() or ()) > 1:
+            blocks.append(Block("small", self.texts.say("answer.only_a_part", self.lang)))
         failed = [e for e in observation.entries or () if e.get("ok") is False]
         if failed:
             blocks.append(Block("text", self._failures(failed)))
@@ -124,6 +126,9 @@ class Renderer:
         items = list(value) if isinstance(value, (list, tuple)) else []
         lines = []
         for item in items[:MOST_LISTED]:
+            if not template:
+                lines.append(self._line(item))
+                continue
             out = _Writer()
             self._parts(parse(template), _entry_lookup(item), out)
             lines.append(out.plain())
@@ -142,7 +147,7 @@ class Renderer:
             return self.path(str(value))
         if kind == "quote":
             return f"«{value}»"
-        if kind in {"date", "time", "datetime", "weekday"}:
+        if kind in {"date", "day", "time", "datetime", "weekday"}:
             moment = _moment(value)
             if moment is None:
                 return str(value)
@@ -244,7 +249,7 @@ def _entry_lookup(item: Any) -> Lookup:
 
 
 def _present(value: Any) -> bool:
-    return value is not _MISSING and value not in (None, "", [], False)
+    return value is not _MISSING and value is not False and value not in (None, "", [])
 
 
 def _moment(value: Any) -> dt.datetime | None:

@@ -11,7 +11,6 @@ from collections.abc import Collection
 from typing import Any
 
 from core.llm.client import ToolCall
-from core.vocabulary import is_executor_name
 
 _THINK_BLOCK = re.compile(r"^[ \t]*(?:<think(?:ing)?>.*?</think(?:ing)?>\s*)+", re.S | re.M)
 _THINK_OPEN = re.compile(r"^\s*<think(?:ing)?>", re.S)
@@ -24,6 +23,9 @@ _TAG_LINE = re.compile(
     r"|<\|tool_calls?(?:_begin)?\|>)",
     re.M,
 )
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
 
 class _Refused(ValueError):
@@ -87,7 +89,7 @@ def rescue_call(text: str, offered: Collection[str]) -> ToolCall | None:
 def is_tool_shaped(text: str, offered: Collection[str] = ()) -> bool:
     """Whether a reply is or holds a call written as text, which a person must never be shown.
 
-    Lone JSON counts for any name that an executor may carry, JSON amid prose only for `offered`
+    Lone JSON of this shape counts for any name, JSON amid prose only for `offered`
     names, so that an answer about somebody's JSON stays an answer.
     """
     if _TAG_LINE.search(text):
@@ -111,7 +113,9 @@ def _holds_call(value: Any, offered: frozenset[str], *, lone: bool) -> bool:
     shape = _call_shape(value)
     if shape is None:
         return False
-    return shape[0] in offered or (lone and is_executor_name(shape[0]))
+    name, arguments = shape
+    named = lone and _IDENTIFIER.fullmatch(name) is not None and isinstance(arguments, dict)
+    return name in offered or named
 
 
 def _call_shape(value: Any) -> tuple[str, Any] | None:

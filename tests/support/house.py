@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,3 +75,11 @@ async def ask(house: House, text: str, **fields: Any) -> TurnClosed:
     last = events[-1]
     assert isinstance(last, TurnClosed)
     return last
+
+
+async def until(test: Callable[[], bool], *, seconds: float = 20) -> None:
+    """Wait for something that another thread or process does."""
+    end = time.monotonic() + seconds
+    while not test():
+        assert time.monotonic() < end, "it did not happen"
+        await asyncio.sleep(0.01)
