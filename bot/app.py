@@ -15,6 +15,7 @@ from core.catalog.release import shipped_root
 from core.catalog.staging import is_staged_current, stage
 from core.clock import Clock, SystemClock
 from core.config import Settings
+from core.errors import StoreError, to_error_info
 from core.execution.cage.process import ProcessCage
 from core.execution.invoke import Gate
 from core.i18n import Texts
@@ -26,6 +27,7 @@ from core.llm.local_model import find_model
 from core.llm.local_server import LocalServer, runtime_missing
 from core.llm.prompts import Prompts
 from core.llm.tiers import Tiers
+from core.store import upkeep
 from core.store.lock import engine_lock
 from core.store.stores import Stores, open_stores
 from core.store.turn_log import PolicyLog, TurnLog
@@ -74,10 +76,10 @@ async def open_house(
     now = clock or SystemClock()
     async with AsyncExitStack() as stack:
         stack.enter_context(engine_lock(settings.metnos_home, command))
-        if not is_staged_current(settings):
-            stage(settings)
         stores = await open_stores(settings, now)
         stack.push_async_callback(stores.close)
+        stage_release(settings)
+        await upkeep.tidy(stores, now.now())
         texts, prompts = load_texts(), Prompts(shipped_root() / "locales")
         server = bundled_server(settings)
         if server is not None:
@@ -115,6 +117,23 @@ async def open_house(
         yield House(settings, now, texts, stores, loader, tiers, turns, server)
 
 
+def stage_release(settings: Settings) -> None:
+    """Stage and sign the shipped executors when the release changed. What is refused is logged
+    and left out; the rest works. Raises `StoreError` when the disk does not allow it."""
+    if is_staged_current(settings):
+        return
+    try:
+        report = stage(settings)
+    except OSError as exc:
+        error = StoreError(f"executors cannot be staged ({exc.strerror})")
+        error.code = to_error_info(exc).code if exc.errno == 28 else error.code
+        raise error from exc
+    for rejection in report.refused:
+        log.warning(
+            "executor not staged", extra={"name_": rejection.name, "why": rejection.detail}
+        )
+
+
 def bundled_server(settings: Settings) -> LocalServer | None:
     """The bundled model's server when nothing else is set and both model and package are here."""
     if Tiers.from_settings(settings).configured or runtime_missing() is not None:
@@ -143,19 +162,31 @@ async def run_telegram(settings: Settings, *, ready: asyncio.Event | None = None
         )
         running = asyncio.create_task(channel.run())
         warming = asyncio.create_task(warm(house))
+        tidying = asyncio.create_task(_tidy_hourly(house))
         if ready is not None:
             ready.set()
         try:
             await asyncio.shield(running)
         finally:
             warming.cancel()
+            tidying.cancel()
             await channel.stop(STOP_GRACE_S)
             running.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.gather(running, warming, return_exceptions=True)
+                await asyncio.gather(running, warming, tidying, return_exceptions=True)
 
 
 async def warm(house: House) -> None:
     """Start the bundled model and let it read the stable part of the prompt, in the background."""
     if house.server is not None:
         await house.turns.warm()
+
+
+async def _tidy_hourly(house: House) -> None:
+    """Drop what has had its time: old rows of inbox, outbox, scratchpad and notices."""
+    while True:
+        await asyncio.sleep(3600)
+        try:
+            await upkeep.tidy(house.stores, house.clock.now())
+        except StoreError:
+            log.exception("upkeep failed")
