@@ -20,6 +20,7 @@ from core.execution.cage.process import ProcessCage
 from core.execution.invoke import Gate
 from core.i18n import Texts
 from core.levels.candidates import Candidates
+from core.levels.engines import Engines
 from core.levels.proposal import Proposer
 from core.levels.proposers.metis import MetisProposer
 from core.levels.proposers.simple import SimpleProposer
@@ -109,7 +110,12 @@ async def open_house(
             loader=loader,
             gate=gate,
             tiers=tiers,
-            proposers=proposers,
+            engines=Engines(
+                mode=settings.metnos_mode,
+                tiers=tiers,
+                candidates=candidates,
+                proposers=proposers,
+            ),
             turn_log=TurnLog(settings.metnos_home / "turns"),
         )
         stack.push_async_callback(turns.close)

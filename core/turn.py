@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import logging
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass
 
 from core.catalog.loader import CatalogLoader
@@ -21,7 +21,7 @@ from core.execution.invoke import Gate
 from core.execution.paths import scope_for
 from core.i18n import Texts
 from core.language import clean_request, guess_lang
-from core.levels.proposal import Proposer
+from core.levels.engines import Engines
 from core.levels.runner import Outcome, Runner
 from core.llm.tiers import Tiers
 from core.messages import (
@@ -85,13 +85,13 @@ class Turns:
         loader: CatalogLoader,
         gate: Gate,
         tiers: Tiers,
-        proposers: Mapping[str, Proposer],
+        engines: Engines,
         turn_log: TurnLog,
         outbox_channels: Collection[str] = ("telegram",),
     ) -> None:
         self._settings, self._stores, self._clock = settings, stores, clock
-        self._texts, self._loader, self._tiers = texts, loader, tiers
-        self._runner, self._proposers, self._turn_log = Runner(gate), proposers, turn_log
+        self._texts, self._loader = texts, loader
+        self._runner, self._engines, self._turn_log = Runner(gate), engines, turn_log
         self._ends = TurnEnds(
             settings=settings,
             stores=stores,
@@ -173,7 +173,7 @@ class Turns:
         lang = self._settings.metnos_lang
         context = self._context("warm", actor, address, lang, self._clock.now(), "", ())
         try:
-            proposer = await self._proposer()
+            proposer = await self._engines.local()
             await proposer.warm(context)
         except ModelError as exc:
             log.warning("model not warmed", extra={"detail": exc.detail})
@@ -299,7 +299,7 @@ class Turns:
             running.state = new
 
         try:
-            proposer = await self._proposer()
+            proposer = await self._engines.choose(context)
             return await self._runner.run(
                 context,
                 state,
@@ -314,10 +314,6 @@ class Turns:
         except Exception as exc:
             log.exception("walk failed", extra={"turn_id": context.turn_id})
             return failed(to_error_info(exc))
-
-    async def _proposer(self) -> Proposer:
-        traits = await self._tiers.traits_of("plan")
-        return self._proposers[traits.engine]
 
     def _phrase(self, context: TurnContext, tool: str) -> str:
         executor = context.catalog.executors.get(tool)

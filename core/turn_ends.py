@@ -70,7 +70,7 @@ class TurnEnds:
             outcome=outcome,
             reply=reply,
             ended=now,
-            mode=self._settings.metnos_mode,
+            mode="online" if outcome.state.engine == "frontier" else "local",
             match_source="engine",
             cost=cost,
             unbacked=made.unbacked,

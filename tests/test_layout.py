@@ -39,6 +39,7 @@ LAYERS = {
     "core.execution.values": 1,
     "core.levels": 1,
     "core.levels.honesty": 1,
+    "core.levels.router": 1,
     "core.levels.spans": 1,
     "core.levels.template": 1,
     # 2 adapters
@@ -64,6 +65,7 @@ LAYERS = {
     "core.learning": 3,
     "core.levels.briefing": 3,
     "core.levels.candidates": 3,
+    "core.levels.engines": 3,
     "core.levels.proposal": 3,
     "core.levels.proposers": 3,
     "core.levels.renderer": 3,

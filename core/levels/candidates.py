@@ -5,7 +5,9 @@ from __future__ import annotations
 from core.catalog import prefilter
 from core.catalog.loader import Catalog
 from core.execution.context import TurnContext
+from core.levels.router import Traits
 from core.llm.client import ToolSpec
+from core.vocabulary import object_of, verb_of
 
 BLOCK = 6
 
@@ -29,6 +31,17 @@ class Candidates:
             return tuple(names)
         ranked = prefilter.choose(context.request, self._index_of(context.catalog), k_max=k_max)
         return tuple(prefilter.stable_block(ranked, BLOCK, names, limit=k_max))
+
+    def traits(self, context: TurnContext) -> Traits:
+        """What the pre-filter sees in a request: clauses, and verbs and objects of its best."""
+        index = self._index_of(context.catalog)
+        best = prefilter.choose(context.request, index, k_min=1, k_max=3)
+        return Traits(
+            chars=len(context.request),
+            clauses=len(index.clauses(context.request)),
+            verbs=frozenset(map(verb_of, best)),
+            objects=frozenset(map(object_of, best)),
+        )
 
     def spec(self, catalog: Catalog, name: str, lang: str) -> ToolSpec:
         self._index_of(catalog)

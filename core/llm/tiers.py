@@ -105,6 +105,11 @@ class Tiers:
         """Whether there is a model for everyday work, which is all but `frontier`."""
         return _everyday(self._settings)
 
+    @property
+    def has_frontier(self) -> bool:
+        """Whether a model outside this machine was set up for planning."""
+        return "frontier" in self._settings
+
     def tier_of(self, role: Role) -> TierName:
         """The tier that really does this work, after the standing in.
 
