@@ -10,6 +10,7 @@ from telegram.error import InvalidToken, TelegramError
 
 from bot.telegram.client import bot_id_of, build_bot
 from bot.telegram.commands import Commands
+from bot.telegram.delivery import Delivery
 from bot.telegram.faults import backoff_s
 from bot.telegram.handlers import Handlers, Turns
 from bot.telegram.outage import Outage
@@ -54,9 +55,7 @@ class TelegramChannel:
         store = stores.main
         self._store = store
         self._clock = clock
-        self._sender = OutboxSender(
-            bot=self._bot, store=store, gate=gate, texts=texts, clock=clock
-        )
+        answers_wait = asyncio.Event()
         self._presenter = Presenter(
             bot=self._bot,
             gate=gate,
@@ -64,9 +63,17 @@ class TelegramChannel:
             texts=texts,
             clock=clock,
             lang=lang,
-            wake_outbox=self._sender.wake,
+            wake_outbox=answers_wait.set,
         )
-        self._sender.attach(self._presenter)
+        self._sender = OutboxSender(
+            store=store,
+            gate=gate,
+            clock=clock,
+            delivery=Delivery(
+                bot=self._bot, store=store, gate=gate, texts=texts, presenter=self._presenter
+            ),
+            waiting=answers_wait,
+        )
         self._commands = Commands(
             store=store,
             texts=texts,

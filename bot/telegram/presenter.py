@@ -17,8 +17,8 @@ from telegram import Bot, LinkPreviewOptions
 from telegram.error import TelegramError
 
 from bot.telegram.faults import FaultKind, classify
-from bot.telegram.formatting import clean
 from bot.telegram.pacing import Gate
+from bot.telegram.parts import clean
 from core.clock import Clock
 from core.errors import StoreError
 from core.i18n import Texts

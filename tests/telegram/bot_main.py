@@ -12,7 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
-from bot.telegram import outbox_sender
+from bot.telegram import delivery
 from bot.telegram.channel import TelegramChannel
 from core.clock import SystemClock
 from core.config import load_settings
@@ -39,7 +39,7 @@ async def main() -> int:
     texts = Texts.load(Path(__file__).parents[2] / "locales", strict=True)
     stores = await open_stores(settings, clock)
     if seconds := os.environ.get("TEST_BECOMES_ANSWER_S"):
-        outbox_sender.BECOMES_ANSWER_S = float(seconds)
+        delivery.BECOMES_ANSWER_S = float(seconds)
     await know(stores, os.environ.get("TEST_HOSTS", ""))
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)

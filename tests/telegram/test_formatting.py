@@ -8,16 +8,11 @@ from hypothesis import strategies as st
 
 from bot.telegram.formatting import (
     MAX_PARTS,
-    MAX_UNITS,
-    Part,
     Rendered,
-    Span,
-    clean,
-    has_visible,
     render,
-    split,
     with_note,
 )
+from bot.telegram.parts import MAX_UNITS, Part, Span, clean, has_visible, split
 from core.messages import Block, Reply
 
 
