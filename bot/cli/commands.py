@@ -1,0 +1,76 @@
+"""The tree of commands: which word runs which function."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from bot.cli import chat, doctor, executors, model, pair, run, setup, turns
+from bot.cli.output import Session
+from bot.cli.speech import SpokenCommand, SpokenGroup
+
+
+def build_command() -> Any:
+    """The command line as one object whose `main` runs it."""
+    app = _group()
+    app.callback(invoke_without_command=True, cls=SpokenGroup)(_root)
+    for name, function in {
+        "setup": setup.setup,
+        "run": run.run,
+        "chat": chat.chat,
+        "pair": pair.pair,
+        "doctor": doctor.doctor,
+    }.items():
+        _add(app, name, function)
+    groups: dict[str, dict[str, Any]] = {
+        "executors": {
+            "list": executors.list_executors,
+            "show": executors.show,
+            "verify": executors.verify,
+            "sign": executors.sign,
+        },
+        "turns": {"list": turns.list_turns, "show": turns.show},
+        "model": {"pull": model.pull, "serve": model.serve, "status": model.status},
+    }
+    for name, commands in groups.items():
+        group = _group()
+        group.callback(invoke_without_command=True, cls=SpokenGroup)(_help_alone)
+        for word, function in commands.items():
+            _add(group, word, function)
+        app.add_typer(group, name=name, cls=SpokenGroup)
+    return typer.main.get_command(app)
+
+
+def _group() -> typer.Typer:
+    return typer.Typer(
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        cls=SpokenGroup,
+    )
+
+
+def _add(app: typer.Typer, name: str, function: Any) -> None:
+    app.command(name, cls=SpokenCommand)(function)
+
+
+def _root(ctx: typer.Context, version: Annotated[bool, typer.Option("--version")] = False) -> None:
+    if version:
+        from importlib.metadata import PackageNotFoundError
+        from importlib.metadata import version as version_of
+
+        session: Session = ctx.obj
+        try:
+            session.console.line(f"metnos {version_of('metnos')}")
+        except PackageNotFoundError:
+            session.console.line("metnos")
+        raise typer.Exit(0)
+    _help_alone(ctx)
+
+
+def _help_alone(ctx: typer.Context) -> None:
+    """A group without a command shows what there is."""
+    if ctx.invoked_subcommand is None:
+        session: Session = ctx.obj
+        session.console.line(ctx.get_help())

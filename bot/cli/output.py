@@ -1,0 +1,273 @@
+"""How the command line speaks: texts in the person's language, JSON for programs, and one sentence
+for every failure.
+
+Standard output carries what was asked for, standard error everything else.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import sys
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+from core.config import LANGS, Settings, load_settings
+from core.errors import (
+    AlreadyRunning,
+    CatalogError,
+    ErrorCode,
+    MetnosError,
+    ModelError,
+    SettingsInvalid,
+    StoreCorrupt,
+    StoreError,
+    StoreTooNew,
+    to_error_info,
+)
+from core.i18n import Texts
+from core.redaction import redact
+
+FAULT, BAD_SETTING, SECOND_ENGINE, INTERRUPTED = 1, 2, 75, 130
+LOG_FILE = "metnos.log"
+# Unicode that turns the direction of what follows; letters of every script stay.
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """Speaks one language to two streams."""
+
+    texts: Texts
+    lang: str
+
+    def say(self, key: str, **params: Any) -> str:
+        return self.texts.say(key, self.lang, **params)
+
+    def tell(self, key: str, **params: Any) -> None:
+        """A line of the answer."""
+        self.line(self.say(key, **params))
+
+    def line(self, text: str = "") -> None:
+        sys.stdout.write(visible(text) + "\n")
+        sys.stdout.flush()
+
+    def note(self, key: str, **params: Any) -> None:
+        """A line beside the answer, on standard error."""
+        self.note_line(self.say(key, **params))
+
+    def note_line(self, text: str) -> None:
+        sys.stdout.flush()
+        sys.stderr.write(visible(text) + "\n")
+        sys.stderr.flush()
+
+    def json_line(self, data: Any) -> None:
+        """One document on one line."""
+        sys.stdout.write(json.dumps(data, ensure_ascii=False) + "\n")
+        sys.stdout.flush()
+
+    def json(self, data: Any) -> None:
+        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        sys.stdout.flush()
+
+    def size(self, count: float) -> str:
+        return self.texts.bytes(count, self.lang)
+
+    def failed(self, exc: MetnosError) -> int:
+        """Say a failure in one sentence; returns the exit status that belongs to it."""
+        match exc:
+            case SettingsInvalid():
+                self.note_line(self.setting_sentence(exc))
+                return BAD_SETTING
+            case AlreadyRunning():
+                unknown = self.say("cli.unknown")
+                holder = f"metnos {exc.params.get('command') or unknown}"
+                self.note("cli.already_running", holder=holder, pid=exc.params.get("pid") or "?")
+                return SECOND_ENGINE
+            case _:
+                self.note_line(self.sentence(exc))
+                return FAULT
+
+    def sentence(self, exc: MetnosError) -> str:
+        """What went wrong, for a person; the detail of the machine stands behind it."""
+        match exc:
+            case StoreTooNew():
+                text = self.say("cli.store_too_new")
+            case StoreCorrupt():
+                text = self.say("cli.store_corrupt")
+            case StoreError(code=ErrorCode.DISK_FULL):
+                text = self.say("cli.disk_full")
+            case StoreError():
+                text = self.say("cli.store_failed", detail=exc.detail)
+            case CatalogError():
+                reason = f"reject.{exc.params.get('reason', '')}"
+                if not self.texts.has(reason, self.lang):
+                    return self.say("cli.catalog_failed", detail=exc.detail)
+                text = self.say("cli.refused", reason=self.say(reason))
+                return f"{text} ({exc.detail})" if exc.detail else text
+            case ModelError():
+                text = self.say(f"error.{exc.code.value}", **exc.params)
+                return f"{text} ({exc.detail})" if exc.detail else text
+            case _:
+                info = to_error_info(exc)
+                text = self.say(info.message_key, **info.params)
+        return text
+
+    def setting_sentence(self, exc: SettingsInvalid) -> str:
+        """Which setting is wrong and what is allowed, in the person's language where it has the
+        words for that setting."""
+        name, found, _ = exc.detail.partition(" is not valid; allowed: ")
+        key = f"cli.allowed.{name.lower()}"
+        if not found or not self.texts.has(key, self.lang):
+            return exc.detail
+        return self.say("cli.setting_invalid", name=name, allowed=self.say(key))
+
+
+class Session:
+    """What every command is given: the console and the settings."""
+
+    def __init__(self, console: Console, settings: Settings | SettingsInvalid) -> None:
+        self.console = console
+        self._settings = settings
+
+    @property
+    def settings(self) -> Settings:
+        """Raises `SettingsInvalid` when a setting is wrong."""
+        if isinstance(self._settings, SettingsInvalid):
+            raise self._settings
+        return self._settings
+
+    @property
+    def home(self) -> Path | None:
+        """The home, None while the settings are wrong."""
+        return self._settings.metnos_home if isinstance(self._settings, Settings) else None
+
+    def in_language(self, lang: str | None) -> Session:
+        """The same session speaking `lang`; None changes nothing."""
+        if lang is None or lang == self.console.lang:
+            return self
+        return Session(Console(self.console.texts, lang), self._settings)
+
+
+def open_session(texts_root: Path) -> Session:
+    """Read settings and texts. Wrong settings are kept until a command asks for them, so that
+    the help can always be read."""
+    settings: Settings | SettingsInvalid
+    try:
+        settings = load_settings()
+        lang: str = settings.metnos_lang
+    except SettingsInvalid as exc:
+        settings = exc
+        wanted = os.environ.get("METNOS_LANG", "")
+        lang = wanted if wanted in LANGS else LANGS[0]
+    return Session(Console(Texts.load(texts_root / "locales"), lang), settings)
+
+
+def visible(text: str) -> str:
+    """The text with control and direction characters spelt out: what a page or a file says must
+    not move the cursor, colour the terminal or turn the reading direction."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char
+        if char in "\n\t" or char.isprintable() or not _commands_a_terminal(char)
+        else ascii(char)[1:-1]
+        for char in text
+    )
+
+
+def _commands_a_terminal(char: str) -> bool:
+    return ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 or char in _TURNING
+
+
+def prepare_streams() -> None:
+    """Let no letter of any language end the program, whatever the locale can show."""
+    for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "replace")):
+        _reconfigure(stream, errors)
+    _reconfigure(sys.stderr, "backslashreplace")
+
+
+def _reconfigure(stream: TextIO | Any, errors: str) -> None:
+    # Tests and callers may have put another object there.
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors=errors)
+
+
+def report_unexpected(session: Session) -> None:
+    """From now on a bug ends in one sentence; its traceback goes to the log of the home."""
+
+    def report(kind: type[BaseException], exc: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            return
+        place = _keep("".join(traceback.format_exception(kind, exc, trace)), session.home)
+        key = "cli.unexpected" if place else "cli.unexpected_unkept"
+        session.console.note(key, kind=kind.__name__, file=place or "")
+
+    sys.excepthook = report
+
+
+def _keep(text: str, home: Path | None) -> str | None:
+    """Append a traceback, secrets masked, to the log of the home; where it is, None if nowhere."""
+    if home is None or not home.is_dir():
+        return None
+    path = home / LOG_FILE
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "w", encoding="utf-8", errors="replace") as file:
+            file.write(redact(text))
+    except OSError:
+        return None
+    return short_path(path)
+
+
+def hush() -> None:
+    """Keep log lines, tracebacks among them, out of the terminal: the log file has them."""
+    for handler in logging.getLogger().handlers:
+        if type(handler) is logging.StreamHandler:
+            handler.setLevel(logging.CRITICAL + 1)
+
+
+def short_path(path: Path | str) -> str:
+    """A path as people write it, with `~` for their home."""
+    home = str(Path.home())
+    text = str(path)
+    return f"~{text[len(home) :]}" if text == home or text.startswith(home + "/") else text
+
+
+def own_command(words: str) -> str:
+    """A command of ours as it can be typed here: `metnos …`, or the path to it when it is not
+    where the shell looks."""
+    started = Path(sys.argv[0])
+    if shutil.which("metnos") or started.name != "metnos":
+        return f"metnos {words}"
+    folder = f"{Path.cwd()}/"
+    return f"{str(started.absolute()).removeprefix(folder)} {words}"
+
+
+def table(rows: list[tuple[str, ...]]) -> list[str]:
+    """Rows as lines with aligned columns, the last one as long as it is."""
+    if not rows:
+        return []
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    return [
+        "  ".join(
+            [*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[-1]]
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def is_bar_wanted(stream: TextIO) -> bool:
+    """Whether a line may be drawn over itself: a terminal that can."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def as_plain(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the fields that hold nothing."""
+    return {key: value for key, value in data.items() if value not in (None, "", [], {})}
