@@ -20,9 +20,9 @@ _NOTHING = '""'
 _NUMBER = r'integer ("." [0-9]{1,16})?'
 _MOST = 256  # the server unrolls counts into rules; beyond this they are left open
 _KNOWN = frozenset(
-    "type properties required additionalProperties items minItems maxItems enum const anyOf oneOf "
-    "minLength maxLength minimum maximum exclusiveMinimum exclusiveMaximum multipleOf pattern "
-    "format title description default examples $schema".split()
+    """type properties required additionalProperties prefixItems items minItems maxItems enum const
+    anyOf oneOf minLength maxLength minimum maximum exclusiveMinimum exclusiveMaximum multipleOf
+    pattern format title description default examples $schema""".split()
 )
 
 
@@ -34,9 +34,10 @@ def compact_grammar(schema: Mapping[str, Any]) -> str | None:
     """The grammar of compact JSON that fits `schema`, or None when it asks for what is not known
     here (`$ref`, `allOf` …).
 
-    Properties come in the schema's order; those not required may be left out. Bounds of numbers,
-    patterns, formats and very large counts are not in the grammar: whoever asks validates the
-    reply anyway. The same schema gives the same bytes.
+    Properties come in the schema's order; those not required may be left out. `prefixItems` needs
+    `items` for what follows, and `minItems` of at least as many. Bounds of numbers, patterns,
+    formats and very large counts are not in the grammar: whoever asks validates the reply anyway.
+    The same schema gives the same bytes.
     """
     try:
         return _Writer().write(schema)
@@ -107,6 +108,13 @@ class _Writer:
             return self._open("list")
         item = self._rule(self._body(schema["items"]))
         low, high = _bounds(schema, "Items")
+        head = [self._rule(self._body(one)) for one in schema.get("prefixItems", ())]
+        if head:
+            if low < len(head) or (high is not None and high < len(head)):
+                raise _Unsupported
+            most = "" if high is None else high - len(head)
+            joined = ' "," '.join(head)
+            return f'"[" {joined} ("," {item}){{{low - len(head)},{most}}} "]"'
         if high == 0:
             return '"[]"'
         most = "" if high is None else high - 1

@@ -111,6 +111,22 @@ def test_grammar_of_an_open_schema_admits_what_it_is_open_for(value):
     assert _admits({"type": "array"}, value) is isinstance(value, list)
 
 
+def test_grammar_of_an_array_may_ask_something_else_of_its_first_item():
+    schema = {
+        "type": "array",
+        "prefixItems": [{"const": "read"}],
+        "items": {"enum": ["read", "sort"]},
+        "minItems": 1,
+        "maxItems": 3,
+    }
+
+    assert _admits(schema, ["read"])
+    assert _admits(schema, ["read", "sort", "read"])
+    assert not _admits(schema, ["sort"])
+    assert not _admits(schema, [])
+    assert not _admits(schema, ["read"] * 4)
+
+
 def test_grammar_leaves_no_room_for_white_space():
     text = json.dumps({"tool": "read_files", "args": {"paths": ["a"]}}, indent=1)
 
