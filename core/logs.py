@@ -47,16 +47,23 @@ def configure(
         structlog.stdlib.ExtraAdder(),
     ]
 
-    def formatter(renderer: structlog.typing.Processor) -> logging.Formatter:
+    def formatter(*renderers: structlog.typing.Processor) -> logging.Formatter:
         inner = structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderers],
         )
         return _Redacting(inner, secrets)
 
     terminal = logging.StreamHandler(sys.stderr)
     terminal.setFormatter(
-        formatter(structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0))
+        formatter(
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(),
+                pad_event_to=0,
+                # The pretty one shows the values of local variables, whatever they hold.
+                exception_formatter=structlog.dev.plain_traceback,
+            )
+        )
     )
     handlers: list[logging.Handler] = [terminal]
     if quiet:
@@ -67,7 +74,12 @@ def configure(
         to_file = logging.handlers.RotatingFileHandler(
             file, maxBytes=MAX_LOG_BYTES, backupCount=3, encoding="utf-8", errors="replace"
         )
-        to_file.setFormatter(formatter(structlog.processors.JSONRenderer(ensure_ascii=False)))
+        to_file.setFormatter(
+            formatter(
+                structlog.processors.format_exc_info,
+                structlog.processors.JSONRenderer(ensure_ascii=False),
+            )
+        )
         handlers.append(to_file)
         terminal.setLevel(logging.ERROR if quiet else logging.WARNING)
     root = logging.getLogger()

@@ -9,8 +9,8 @@ from typing import Any
 MASK = "•••"
 
 _PATTERNS = (
-    re.compile(r"\b\d{6,12}:[A-Za-z0-9_-]{30,}"),  # Telegram bot tokens
-    re.compile(r"\b(?:sk|pk|rk|ghp|gho|xox[abps]|AIza)[-_]?[A-Za-z0-9_-]{16,}"),
+    re.compile(r"(?<!\d)\d{6,12}:[A-Za-z0-9_-]{30,}"),  # Telegram bot tokens
+    re.compile(r"(?<![A-Za-z0-9])(?:sk|pk|rk|ghp|gho|xox[abps]|AIza)[-_]?[A-Za-z0-9_-]{16,}"),
     re.compile(r"(?i)\bbearer\s+[A-Za-z0-9._~+/-]{12,}=*"),
     re.compile(
         r"(?i)\b(?P<name>password|passwd|pwd|parola d'ordine|pin|api[_ -]?key|token|secret)"
