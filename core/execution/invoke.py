@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.catalog.loader import LoadedExecutor
+from core.catalog.manifest import Manifest
 from core.clock import Clock
 from core.config import Settings
 from core.errors import CallRefused, ErrorCode, StoreError, to_error_info
@@ -131,14 +132,19 @@ class Gate:
         args = arguments.resolve_references(step.args, manifest, lookup)
         args = arguments.validate(args, manifest)
         attempt.checks["validation"] = "ok"
-        args = arguments.canonicalise(
-            args, manifest, lambda text: canonical_path(text, context.scope)
-        )
-        attempt.resolved = args
-        attempt.key = guards.call_key(step.tool, args)
-        paths = [p for group in arguments.paths_in(args, manifest).values() for p in group]
-        for path in paths:
-            check_scope(path, context.scope)
+        paths: list[str] = []
+        try:
+            args = arguments.canonicalise(
+                args, manifest, lambda text: canonical_path(text, context.scope)
+            )
+            attempt.resolved = args
+            attempt.key = guards.call_key(step.tool, args)
+            paths = [p for group in arguments.paths_in(args, manifest).values() for p in group]
+            for path in paths:
+                check_scope(path, context.scope)
+        except CallRefused as exc:
+            self._note_refused(context, manifest, args, exc, attempt)
+            raise
         attempt.checks["scope"] = "ok"
         guards.check_duplicates(state.steps, step.tool, args, [*paths, *_urls(args, executor)])
         guards.check_caps(state.steps, step.tool, step.args, manifest)
@@ -180,21 +186,45 @@ class Gate:
                 manifest, args, context.request, threshold=self.settings.metnos_judge_threshold
             )
             attempt.checks["judge"] = "ok" if verdict.approved else "denied"
-        self.policy_log.append(
-            {
-                "ts": self.clock.now().timestamp(),
-                "turn_id": context.turn_id,
-                "tool": manifest.name,
-                "args": sorted(args),
-                "approved": verdict.approved,
-                "reason": verdict.reason,
-                "score": verdict.score,
-                "blocked_by": verdict.blocked_by,
-                "judge_kind": verdict.judge_kind,
-            }
-        )
+        self._note(context, manifest, args, verdict)
         if not verdict.approved:
             raise policy.refuse(verdict)
+
+    def _note_refused(
+        self,
+        context: TurnContext,
+        manifest: Manifest,
+        args: Mapping[str, Any],
+        exc: CallRefused,
+        attempt: _Attempt,
+    ) -> None:
+        """A path that is forbidden as spelt, or outside the scope, is a verdict like any other."""
+        if exc.code is ErrorCode.FORBIDDEN_PATH:
+            attempt.checks["guard"] = "denied"
+        elif exc.code is ErrorCode.OUT_OF_SCOPE:
+            attempt.checks["scope"] = "denied"
+        else:
+            return
+        blocked_by: policy.BlockedBy | None = "guard" if "guard" in attempt.checks else None
+        verdict = policy.Verdict(False, exc.code.value, blocked_by=blocked_by)
+        self._note(context, manifest, args, verdict)
+
+    def _note(
+        self,
+        context: TurnContext,
+        manifest: Manifest,
+        args: Mapping[str, Any],
+        verdict: policy.Verdict,
+    ) -> None:
+        self.policy_log.append(
+            policy.log_line(
+                verdict,
+                tool=manifest.name,
+                args=args,
+                turn_id=context.turn_id,
+                now=self.clock.now(),
+            )
+        )
 
     async def _agree(
         self,

@@ -88,7 +88,8 @@ def canonical_path(text: str, scope: Scope) -> str:
     A relative path is taken beneath the one root where it exists, else beneath the first; a first
     component that names a root means that root. The path need not exist. Raises `CallRefused`:
     `bad_text` for control characters, `forbidden_path` for what nobody may touch, spelt in
-    whatever way, `out_of_scope` for another person's `~name`.
+    whatever way, `out_of_scope` for another person's `~name`,
+    `permission_denied` where a link on the way may not be read.
     """
     _refuse_controls(text)
     spelt = text.strip()
@@ -99,13 +100,25 @@ def canonical_path(text: str, scope: Scope) -> str:
     if decoded != spelt:
         # A name may truly hold a percent sign; but nothing forbidden hides behind one.
         _refuse_controls(decoded)
-        refuse_forbidden(os.path.realpath(_absolute(decoded, scope)), scope)
-    path = os.path.realpath(_absolute(spelt, scope))
+        refuse_forbidden(_followed(_absolute(decoded, scope), scope), scope)
+    path = _followed(_absolute(spelt, scope), scope)
     if not os.path.lexists(path):
-        composed = os.path.realpath(_absolute(unicodedata.normalize("NFC", spelt), scope))
+        composed = _followed(_absolute(unicodedata.normalize("NFC", spelt), scope), scope)
         path = composed if os.path.lexists(composed) else path
     refuse_forbidden(path, scope)
     return path
+
+
+def _followed(path: str, scope: Scope) -> str:
+    """The path with its links followed, as far as they can be read."""
+    try:
+        return os.path.realpath(path)
+    except OSError as exc:
+        # Nobody knows where such a link leads, /proc/1/root for one.
+        refuse_forbidden("/" + os.path.normpath(path).lstrip("/"), scope)
+        raise CallRefused(
+            ErrorCode.PERMISSION_DENIED, "a link on the way cannot be read", path=path
+        ) from exc
 
 
 def _absolute(spelt: str, scope: Scope) -> str:
@@ -117,7 +130,7 @@ def _absolute(spelt: str, scope: Scope) -> str:
             other = pwd.getpwnam(name).pw_dir
         except (KeyError, ValueError):
             return _relative(spelt, scope)
-        path = os.path.realpath(os.path.join(other, rest))
+        path = _followed(os.path.join(other, rest), scope)
         refuse_forbidden(path, scope)
         raise CallRefused(ErrorCode.OUT_OF_SCOPE, "another user's home", path=spelt)
     if spelt.startswith("/"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -179,3 +180,20 @@ def refuse(verdict: Verdict) -> CallRefused:
     if verdict.reason in {"read_only_actor", "guest_sends_to_others"}:
         return CallRefused(ErrorCode.NOT_AUTHORIZED, verdict.reason)
     return CallRefused(ErrorCode.FORBIDDEN_PATH, verdict.reason)
+
+
+def log_line(
+    verdict: Verdict, *, tool: str, args: Iterable[str], turn_id: str, now: datetime
+) -> dict[str, Any]:
+    """A verdict as the policy log keeps it: with the names of the arguments, never a value."""
+    return {
+        "ts": now.timestamp(),
+        "turn_id": turn_id,
+        "tool": tool,
+        "args": sorted(args),
+        "approved": verdict.approved,
+        "reason": verdict.reason,
+        "score": verdict.score,
+        "blocked_by": verdict.blocked_by,
+        "judge_kind": verdict.judge_kind,
+    }
