@@ -18,7 +18,9 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from bot.app import House, open_house, warm
-from bot.cli.output import Console, is_bar_wanted, visible
+from bot.cli.lines import is_bar_wanted, visible
+from bot.cli.output import Console
+from bot.terminal_text import reply_lines
 from core.config import Settings
 from core.messages import (
     ChatAddress,
@@ -188,22 +190,12 @@ class Terminal:
         return well
 
     def show(self, reply: Reply) -> None:
-        """A reply as plain text: code indented, small type dim where the terminal can."""
-        dim = is_bar_wanted(sys.stdout)
+        """Print a reply on standard output."""
         if reply.repeated:
             self._console.line(self._console.texts.say("telegram.repeated", reply.lang))
-        for number, block in enumerate(reply.blocks):
-            if not block.text:
-                continue
-            if number and block.kind != "small":
-                self._console.line()
-            text = block.text.rstrip("\n")
-            if block.kind == "code":
-                text = "\n".join(f"  {line}".rstrip() for line in text.split("\n"))
-            if block.kind == "small" and dim:
-                sys.stdout.write(f"\x1b[2m{visible(text)}\x1b[0m\n")
-            else:
-                self._console.line(text)
+        for line in reply_lines(reply, styled=is_bar_wanted(sys.stdout)):
+            sys.stdout.write(line + "\n")
+        sys.stdout.flush()
 
     async def _turn(self, text: str) -> Answer:
         clock = self._house.clock

@@ -29,6 +29,7 @@ def _main(arguments: list[str]) -> int:
 
     from bot.cli import output
     from bot.cli.commands import build_command
+    from bot.cli.lines import short_path
     from bot.cli.speech import say_usage
     from core.catalog.release import shipped_root
     from core.errors import MetnosError
@@ -49,7 +50,7 @@ def _main(arguments: list[str]) -> int:
     except BrokenPipeError:
         raise
     except OSError as exc:
-        place = output.short_path(exc.filename) if isinstance(exc.filename, str) else ""
+        place = short_path(exc.filename) if isinstance(exc.filename, str) else ""
         session.console.note("cli.os_error", reason=exc.strerror or type(exc).__name__, file=place)
         return output.FAULT
     return status if isinstance(status, int) else 0

@@ -8,7 +8,8 @@ from typing import Annotated, Literal, NoReturn
 
 import typer
 
-from bot.cli.output import BAD_SETTING, FAULT, LOG_FILE, Session, hush, short_path
+from bot.cli.lines import short_path
+from bot.cli.output import BAD_SETTING, FAULT, LOG_FILE, Session, hush
 
 
 def chat(

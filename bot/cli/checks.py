@@ -14,7 +14,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bot.cli.output import Console, own_command, short_path
+from bot.cli.lines import own_command, short_path
+from bot.cli.output import Console
 
 if TYPE_CHECKING:
     from core.config import Settings
@@ -165,6 +166,7 @@ class Doctor:
 
     def executors(self) -> Iterator[Finding]:
         """Every signature, with the reason of each refusal."""
+        from core.catalog.manifest import SDK_NAME
         from core.catalog.release import read_digests, shipped_root
         from core.catalog.report import verify_report
 
@@ -182,7 +184,7 @@ class Doctor:
         for problem in report.key_problems:
             folder = short_path(self.settings.private_dir / "keys")
             yield self.fault("executors", "key_problem", f"ls -lR {folder}", detail=problem)
-        count = sum(unit.ok for unit in report.units)
+        count = sum(unit.ok and unit.name != SDK_NAME for unit in report.units)
         if not report.units:
             yield self.fault("executors", "executors_none", setup)
         elif not report.current:

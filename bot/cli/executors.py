@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.cli.output import FAULT, Console, Session, as_plain, table
+from bot.cli.lines import as_plain, table
+from bot.cli.output import FAULT, Console, Session
 
 
 def list_executors(

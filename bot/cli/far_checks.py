@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from bot.cli.checks import Doctor, Finding, engine_holder
+from bot.cli.lines import own_command
 from bot.cli.model import what_is_missing
-from bot.cli.output import own_command
 
 if TYPE_CHECKING:
     from core.llm.client import ChatReply

@@ -8,18 +8,12 @@ import signal
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
-from bot.cli.output import (
-    FAULT,
-    INTERRUPTED,
-    Console,
-    Session,
-    is_bar_wanted,
-    own_command,
-    short_path,
-)
+from bot.cli.lines import is_bar_wanted, own_command, short_path
+from bot.cli.output import FAULT, INTERRUPTED, Console, Session
 
 if TYPE_CHECKING:
     from core.config import Settings
@@ -137,7 +131,9 @@ def _tiers(settings: Settings) -> list[dict[str, Any]]:
             name, tier = tiers.tier_of(role), tiers.settings_of(role)
         except ModelMissing:
             continue
-        known = {"tier": name, "provider": tier.provider, "address": tier.base_url}
+        url = urlsplit(tier.base_url)  # without a password that may stand in it
+        address = f"{url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}"
+        known = {"tier": name, "provider": tier.provider, "address": address}
         found.setdefault(name, {**known, "model": tier.model or "?"})
     return list(found.values())
 

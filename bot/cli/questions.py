@@ -12,7 +12,8 @@ import os
 from pathlib import Path
 
 from bot.cli import env_file
-from bot.cli.output import Console, Session, short_path
+from bot.cli.lines import short_path
+from bot.cli.output import Console, Session
 from core.config import LANGS, Settings
 
 

@@ -12,7 +12,8 @@ from typing import Annotated
 import typer
 
 from bot.cli import questions
-from bot.cli.output import FAULT, Console, Session, own_command, short_path
+from bot.cli.lines import own_command, short_path
+from bot.cli.output import FAULT, Console, Session
 from bot.cli.pair import make_code, show_code
 from core.config import Settings, load_settings
 
@@ -64,6 +65,13 @@ def _stage(console: Console, settings: Settings) -> bool:
         why = f"{reason} ({rejection.detail})" if rejection.detail else reason
         console.tell("cli.executors.refused", name=rejection.name, reason=why)
     return not report.refused
+
+
+def _count(units: tuple[str, ...]) -> int:
+    """How many tools these are; what they all build on is none."""
+    from core.catalog.manifest import SDK_NAME
+
+    return sum(unit != SDK_NAME for unit in units)
 
 
 def _open_database(console: Console, settings: Settings) -> bool:

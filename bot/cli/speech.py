@@ -12,7 +12,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-from bot.cli.output import BAD_SETTING, Console, Session, visible
+from bot.cli.lines import visible
+from bot.cli.output import BAD_SETTING, Console, Session
 
 
 class SpokenCommand(TyperCommand):

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bot.cli.beside import read_store
-from bot.cli.output import FAULT, Console, Session, table
+from bot.cli.lines import table
+from bot.cli.output import FAULT, Console, Session
 
 if TYPE_CHECKING:
     from core.config import Settings

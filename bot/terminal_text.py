@@ -1,0 +1,63 @@
+"""A reply as lines for a terminal. Pure.
+
+What comes from a model, a file or a page cannot move the cursor or colour anything: control
+characters are spelt out, and the only escape sequences are ours, where the terminal has them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bot.cli.lines import visible
+from core.messages import Block, Reply
+
+_BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*")
+_HEADING = re.compile(r"#{1,6}\s+(.*)")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_INDENT = "  "
+
+
+def reply_lines(reply: Reply, *, styled: bool) -> Iterator[str]:
+    """The lines of a reply. Blocks are apart by an empty line, small type only by a line break;
+    code is indented. `styled`: bold and dim by escape sequences, else plain."""
+    first = True
+    for block in reply.blocks:
+        if not block.text.strip("\n"):
+            continue
+        if not first and block.kind != "small":
+            yield ""
+        first = False
+        yield from _block_lines(block, styled)
+
+
+def _block_lines(block: Block, styled: bool) -> Iterator[str]:
+    lines = visible(block.text).strip("\n").split("\n")
+    match block.kind:
+        case "prose":
+            yield from _prose(lines, styled)
+        case "code":
+            yield from (_indented(line) for line in lines)
+        case "small":
+            yield from (f"\x1b[2m{line}\x1b[0m" if styled else line for line in lines)
+        case _:
+            yield from lines
+
+
+def _prose(lines: list[str], styled: bool) -> Iterator[str]:
+    """Markdown as a terminal shows it: fences gone and their inside indented, the rest as it was
+    written but for the signs of bold and headings."""
+    inside = False
+    for line in lines:
+        if _FENCE.match(line):
+            inside = not inside
+        elif inside:
+            yield _indented(line)
+        else:
+            heading = _HEADING.fullmatch(line)
+            text = f"**{heading[1]}**" if heading and heading[1] else line
+            yield _BOLD.sub("\x1b[1m\\1\x1b[0m" if styled else r"\1", text)
+
+
+def _indented(line: str) -> str:
+    return f"{_INDENT}{line}".rstrip()
