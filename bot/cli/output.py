@@ -14,7 +14,7 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from bot.cli.lines import short_path, visible
 from core.config import LANGS, Settings, load_settings
@@ -32,6 +32,9 @@ from core.errors import (
 )
 from core.i18n import Texts
 from core.redaction import redact
+
+if TYPE_CHECKING:
+    from core.catalog.reasons import Rejection
 
 FAULT, BAD_SETTING, SECOND_ENGINE, INTERRUPTED = 1, 2, 75, 130
 LOG_FILE = "metnos.log"
@@ -75,6 +78,11 @@ class Console:
 
     def size(self, count: float) -> str:
         return self.texts.bytes(count, self.lang)
+
+    def reason(self, rejection: Rejection) -> str:
+        """Why an executor is refused, with the file or the number that decided."""
+        reason = self.say(rejection.message_key)
+        return f"{reason} ({rejection.detail})" if rejection.detail else reason
 
     def failed(self, exc: MetnosError) -> int:
         """Say a failure in one sentence; returns the exit status that belongs to it."""
