@@ -13,7 +13,7 @@ BLOCK = 6
 
 
 class Candidates:
-    """Chooses by the pre-filter; the index of a catalogue is built once.
+    """Chooses by the pre-filter; the index of a catalogue is built once, when a choice needs it.
 
     The set is rounded up to whole blocks of a fixed order and listed in that order (C4), so that
     the server's prefix cache meets the same bytes again.
@@ -44,7 +44,7 @@ class Candidates:
         )
 
     def spec(self, catalog: Catalog, name: str, lang: str) -> ToolSpec:
-        self._index_of(catalog)
+        self._forget_other_than(catalog)
         if (name, lang) not in self._specs:
             manifest = catalog.executors[name].manifest
             self._specs[name, lang] = ToolSpec(
@@ -53,10 +53,14 @@ class Candidates:
         return self._specs[name, lang]
 
     def _index_of(self, catalog: Catalog) -> prefilter.PrefilterIndex:
-        if self._index is None or self._signature != catalog.signature:
+        self._forget_other_than(catalog)
+        if self._index is None:
             self._index = prefilter.PrefilterIndex(
                 [executor.manifest for executor in catalog.offered.values()]
             )
-            self._signature = catalog.signature
-            self._specs.clear()
         return self._index
+
+    def _forget_other_than(self, catalog: Catalog) -> None:
+        if self._signature != catalog.signature:
+            self._signature, self._index = catalog.signature, None
+            self._specs.clear()
