@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from bot.cli.lines import as_plain, table
-from bot.cli.output import FAULT, Console, Session
+from bot.cli.output import FAULT, Session
 
 
 def list_executors(

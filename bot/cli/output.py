@@ -93,7 +93,9 @@ class Console:
             case AlreadyRunning():
                 unknown = self.say("cli.unknown")
                 holder = f"metnos {exc.params.get('command') or unknown}"
-                self.note("cli.already_running", holder=holder, pid=exc.params.get("pid") or "?")
+                self.note(
+                    "cli.already_running", holder=holder, pid=str(exc.params.get("pid") or "?")
+                )
                 return SECOND_ENGINE
             case _:
                 self.note_line(self.sentence(exc))

@@ -28,7 +28,7 @@ def setup(
     """1 when an executor of the release could not be signed."""
     session: Session = ctx.obj
     settings = session.settings
-    asks = not non_interactive and sys.stdin.isatty()
+    asks = not non_interactive and is_asked()
     from core.store.stores import make_home
 
     make_home(settings)
@@ -54,6 +54,11 @@ def setup(
         has_phone = True
     _tell_next_steps(console, settings, asks=asks, has_phone=has_phone)
     return FAULT if report.refused else 0
+
+
+def is_asked() -> bool:
+    """Whether somebody is there to answer."""
+    return sys.stdin.isatty()
 
 
 def _sign(settings: Settings) -> tuple[StageReport, str]:
