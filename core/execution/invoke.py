@@ -114,6 +114,7 @@ class Gate:
         attempt: _Attempt,
         on_progress: ProgressSink | None,
     ) -> Observation:
+        guards.check_steps(state.steps)
         lookup = StateLookup(context, state)
         if step.tool in builtins.BUILTINS:
             attempt.resolved = arguments.resolve_references(step.args, None, lookup)
