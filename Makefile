@@ -80,15 +80,15 @@ $(VENV)/.stamp-venv:
 
 $(VENV)/.stamp-run: $(VENV)/.stamp-venv requirements/base.txt requirements/build.txt pyproject.toml
 	@echo "Installing what Metnos needs (the first time it takes a minute)…" >&2
-	@$(PIP) install -q --require-hashes -r requirements/base.txt -r requirements/build.txt </dev/null >&2
-	@$(PIP) install -q --no-deps --no-build-isolation -e . </dev/null >&2
+	@$(PIP) install -qq --require-hashes -r requirements/base.txt -r requirements/build.txt </dev/null >&2
+	@$(PIP) install -qq --no-deps --no-build-isolation -e . </dev/null >&2
 	@touch $@
 
 $(VENV)/.stamp-local: $(VENV)/.stamp-venv requirements/local.txt
-	@$(PIP) install -q --require-hashes --only-binary :all: -r requirements/local.txt </dev/null >&2
+	@$(PIP) install -qq --require-hashes --only-binary :all: -r requirements/local.txt </dev/null >&2
 	@touch $@
 
 $(VENV)/.stamp-dev: $(VENV)/.stamp-venv requirements/dev.txt pyproject.toml
-	$(PIP) install -q --require-hashes -r requirements/dev.txt </dev/null
-	$(PIP) install -q --no-deps --no-build-isolation -e . </dev/null
+	$(PIP) install -qq --require-hashes -r requirements/dev.txt </dev/null
+	$(PIP) install -qq --no-deps --no-build-isolation -e . </dev/null
 	@touch $@
