@@ -24,6 +24,7 @@ from core.errors import (
     ErrorCode,
     MetnosError,
     ModelError,
+    ModelPullFailed,
     SettingsInvalid,
     StoreCorrupt,
     StoreError,
@@ -118,6 +119,11 @@ class Console:
                     return self.say("cli.catalog_failed", detail=exc.detail)
                 text = self.say("cli.refused", reason=self.say(reason))
                 return f"{text} ({exc.detail})" if exc.detail else text
+            case ModelPullFailed() if "needed" in exc.params and "free" in exc.params:
+                sizes = {name: self.size(exc.params[name]) for name in ("needed", "free")}
+                text = self.say("cli.model.pull_no_room", **sizes)
+            case ModelPullFailed():
+                text = self.say("cli.model.pull_failed", detail=exc.detail)
             case ModelError():
                 text = self.say(f"error.{exc.code.value}", **exc.params)
                 return f"{text} ({exc.detail})" if exc.detail else text
@@ -177,7 +183,9 @@ def open_session(texts_root: Path) -> Session:
 
 
 def prepare_streams() -> None:
-    """Let no letter of any language end the program, whatever the locale can show."""
+    """Let no letter of any language end the program, whatever the locale can show; and no log
+    line reach the terminal before a command has set up where they go."""
+    logging.getLogger().addHandler(logging.NullHandler())
     for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "replace")):
         _reconfigure(stream, errors)
     _reconfigure(sys.stderr, "backslashreplace")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli import env_file, questions
+from bot.cli import env_file
 from core.config import load_settings
 from tests.cli.conftest import Cli
 from tests.support.harness import Harness
@@ -169,7 +169,7 @@ def test_full_disk_at_setup_is_a_sentence(cli: Cli, monkeypatch: pytest.MonkeyPa
         raise OSError(28, "No space left on device", str(cli.home / ".env"))
 
     answers(cli, monkeypatch, "en")
-    monkeypatch.setattr(questions.env_file, "update", full)
+    monkeypatch.setattr(env_file, "update", full)
 
     ran = cli("setup")
 
