@@ -39,6 +39,7 @@ LAYERS = {
     "core.execution.values": 1,
     "core.levels": 1,
     "core.levels.honesty": 1,
+    "core.levels.partial": 1,
     "core.levels.router": 1,
     "core.levels.spans": 1,
     "core.levels.template": 1,

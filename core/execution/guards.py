@@ -84,7 +84,9 @@ def _refuse_failed(record: StepRecord) -> None:
     error = record.observation.error
     if error is not None and not error.retryable:
         raise CallRefused(
-            error.code, f"step {record.number} failed in this very way: change it or answer"
+            error.code,
+            f"step {record.number} failed in this very way: change it or answer",
+            **error.params,
         )
 
 
