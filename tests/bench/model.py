@@ -62,11 +62,16 @@ async def _measured(path: Path) -> dict[str, Any]:
                 await _plan_ms(house, text)
                 for text in (_REQUESTS[1:] if times(3) > 2 else _REQUESTS[1:2])
             ]
+            # A greeting has a prompt of its own; does the planning prompt survive it?
+            greeting = await _plan_ms(house, "ciao")
+            after = await _plan_ms(house, _REQUESTS[0])
             pid = server.pid
             return {
                 "load_s": round(load, 2),
                 "cold_plan_ms": cold,
                 "cached_plan": spread([ms / 1000 for ms in warm]),
+                "greeting_ms": greeting,
+                "plan_after_greeting_ms": after,
                 "server_mb": resident_mb(pid) if pid else None,
             }
 

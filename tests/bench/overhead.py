@@ -14,6 +14,7 @@ from tests.bench.room import open_room
 from tests.support.house import ask
 from tests.support.models import calls, plans, says
 
+_REQUEST = "trova i file md nella cartella notes, ordinali per nome e dimmi che ore sono"
 _STEPS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("find_files", {"base_path": "notes", "patterns": ["*.md"]}),
     ("sort_entries", {"from_step": 1, "by": "name"}),
@@ -32,12 +33,13 @@ async def _engine(engine: str) -> dict[str, Any]:
         (room.notes / "a.md").write_text("a\n", encoding="utf-8")
         spent, apart = [], []
         for number in range(-3, times(40)):
-            room.apart_s = 0.0
+            room.apart_s, room.runs = 0.0, 0
             start = time.perf_counter()
-            closed = await ask(room.house, f"guarda le note {number}")
+            closed = await ask(room.house, f"{_REQUEST} ({number})")
             whole = time.perf_counter() - start
-            if closed.final_kind is not FinalKind.ANSWER:
-                raise RuntimeError(f"the turn ended as {closed.final_kind}: {closed.reply.plain}")
+            if closed.final_kind is not FinalKind.ANSWER or room.runs != len(_STEPS):
+                told = f"{closed.final_kind} after {room.runs} steps: {closed.reply.plain}"
+                raise RuntimeError(f"the turn ended as {told}")
             if number >= 0:
                 spent.append(whole - room.apart_s)
                 apart.append(room.apart_s)

@@ -26,12 +26,13 @@ Script = Callable[[ChatRequest], ChatReply]
 @dataclass(slots=True)
 class Room:
     """`notes`: the one root. `requests`: what the model was asked. `apart_s`: seconds spent in
-    model and executors."""
+    model and executors, of which `runs` ran."""
 
     house: House
     notes: Path
     requests: list[ChatRequest] = field(default_factory=list)
     apart_s: float = 0.0
+    runs: int = 0
 
 
 class _Model:
@@ -61,6 +62,7 @@ async def open_room(script: Script, **settings: Any) -> AsyncIterator[Room]:
                 start = time.perf_counter()
                 seen = await run(cage, *args, **options)
                 room.apart_s += time.perf_counter() - start
+                room.runs += 1
                 return seen
 
             with (

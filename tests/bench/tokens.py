@@ -19,11 +19,18 @@ from tests.support.house import ask
 from tests.support.models import plans, says
 
 _GREETING = "ciao"
-_OTHER = {"it": "che ore sono a Lisbona", "en": "what is in my notes folder"}
+_OTHERS = {
+    "it": ("che ore sono a Lisbona?", "trova i file pdf nella cartella notes"),
+    "en": ("what time is it in Lisbon?", "find the pdf files in the notes folder"),
+}
 
 
 def run(argv: Sequence[str] = ()) -> dict[str, Any]:
-    """Tokens and shares by engine and language."""
+    """Tokens and shares by engine and language.
+
+    `shared_prefix` is of two requests that need tools, `shared_prefix_with_greeting` of one of
+    them and the greeting.
+    """
     figures = {engine: asyncio.run(_engine(engine)) for engine in ("simple", "metis")}
     return {
         **figures,
@@ -37,18 +44,22 @@ def run(argv: Sequence[str] = ()) -> dict[str, Any]:
 async def _engine(engine: str) -> dict[str, Any]:
     async with open_room(_greet(engine), metnos_engine=engine) as room:
         figures: dict[str, Any] = {}
-        for lang, other in _OTHER.items():
-            room.requests.clear()
+        for lang, others in _OTHERS.items():
+            asked = []
             # Each in a conversation of its own, so that none is told what the other was.
-            for number, text in enumerate((_GREETING, other)):
+            for number, text in enumerate((_GREETING, *others)):
+                room.requests.clear()
                 place = ChatAddress("terminal", f"{lang}{number}")
                 await ask(room.house, text, address=place, lang=lang)
-            first, second = room.requests
+                asked.append(room.requests[0])
+            greeting, first, second = asked
             figures[lang] = {
-                "tokens": len(_prompt(first)) // 4,
-                "tokens_of_tools": len(_tools(first)) // 4,
-                "tools": len(first.tools),
+                "tokens": len(_prompt(greeting)) // 4,
+                "tokens_of_tools": len(_tools(greeting)) // 4,
+                "tools": len(greeting.tools),
+                "tokens_of_a_request": len(_prompt(first)) // 4,
                 "shared_prefix": shared_prefix(first, second),
+                "shared_prefix_with_greeting": shared_prefix(first, greeting),
             }
         return figures
 
