@@ -43,6 +43,18 @@ class Candidates:
             objects=frozenset(map(object_of, best)),
         )
 
+    def relevance(self, context: TurnContext) -> tuple[dict[str, float], int]:
+        """Points of every tool that the request speaks of, the most that one of its clauses
+        gives; and how many clauses there are."""
+        index = self._index_of(context.catalog)
+        found: dict[str, float] = {}
+        clauses = index.clauses(context.request)
+        for clause in clauses:
+            for number, points in index.points(clause).items():
+                name = index.names[number]
+                found[name] = max(found.get(name, 0.0), points)
+        return found, len(clauses)
+
     def spec(self, catalog: Catalog, name: str, lang: str) -> ToolSpec:
         self._forget_other_than(catalog)
         if (name, lang) not in self._specs:
