@@ -142,12 +142,8 @@ def check_caps(
             f"{tool} ran {MAX_SAME_EXECUTOR} times",
             limit=MAX_SAME_EXECUTOR,
         )
-    if manifest is not None and set(manifest.vector) - {"entries"}:
-        if _could_be_one(steps, tool, args) > MAX_VECTOR_RUN:
-            raise CallRefused(
-                ErrorCode.VECTORISE,
-                f"{tool} takes several items in one call: give all of them at once, or answer",
-            )
+    if manifest is not None and _takes_several(manifest):
+        check_vector_run([*(r.raw_args for r in _last_run(steps, tool)), args], manifest)
     elif is_read_only(tool) and len(_last_run(steps, tool)) >= MAX_NON_ACTING_RUN:
         raise CallRefused(
             ErrorCode.CAP_SAME_EXECUTOR,
@@ -168,15 +164,26 @@ def _last_run(steps: Sequence[StepRecord], tool: str) -> list[StepRecord]:
     return run[::-1]
 
 
-def _could_be_one(steps: Sequence[StepRecord], tool: str, args: Mapping[str, Any]) -> int:
-    """How many calls, this one counted in, could have been one: a reference to a step that none
-    of the run has used brings something new and begins again."""
+def _takes_several(manifest: Manifest) -> bool:
+    return bool(set(manifest.vector) - {"entries"})
+
+
+def check_vector_run(calls: Sequence[Mapping[str, Any]], manifest: Manifest) -> None:
+    """Refuse the last of these calls of one tool in a row (raw arguments) when it is the third
+    that could have been one: a reference to a step that none of them has used brings something
+    new and begins again. Raises `CallRefused(vectorise)`."""
+    if not _takes_several(manifest):
+        return
     count, known = 0, set[int]()
-    for raw in [*(record.raw_args for record in _last_run(steps, tool)), args]:
+    for raw in calls:
         used = steps_used(raw)
         count = 1 if used - known else count + 1
         known |= used
-    return count
+    if count > MAX_VECTOR_RUN:
+        raise CallRefused(
+            ErrorCode.VECTORISE,
+            f"{manifest.name} takes several items in one call: give all at once, or answer",
+        )
 
 
 def is_looping(steps: Sequence[StepRecord]) -> bool:
