@@ -23,12 +23,12 @@ venv: $(VENV)/.stamp-dev ## make the environment for development
 
 # Every step but the last has its input closed: what is piped into `make run` is for Metnos.
 run: $(VENV)/.stamp-run ## run the bot when a token is set, else talk in this terminal
-	@$(METNOS) setup --non-interactive </dev/null >&2
-	@if $(NEEDS_MODEL) </dev/null; then \
+	@if $(NEEDS_MODEL) </dev/null 2>/dev/null; then \
 		$(MAKE) --no-print-directory -s $(VENV)/.stamp-local </dev/null >&2 || \
 			echo "The bundled model cannot run on this machine; set METNOS_LLM_BASE_URL to use another." >&2; \
-		$(METNOS) model pull --if-needed </dev/null >&2 || true; \
 	fi
+	@$(METNOS) setup --non-interactive --brief </dev/null >&2
+	@$(METNOS) model pull --if-needed </dev/null >&2 || true
 	@if $(HAS_TOKEN) </dev/null; then exec $(METNOS) run; else exec $(METNOS) chat; fi
 
 test: $(VENV)/.stamp-dev ## check format, lint, types, digests, and run the tests

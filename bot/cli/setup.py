@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 def setup(
     ctx: typer.Context,
     non_interactive: Annotated[bool, typer.Option("--non-interactive")] = False,
+    brief: Annotated[bool, typer.Option("--brief")] = False,
 ) -> int:
     """1 when an executor of the release could not be signed."""
     session: Session = ctx.obj
@@ -45,6 +46,8 @@ def setup(
     console.tell("cli.setup.key", id=key_id)
     _tell_executors(console, report)
     console.tell("cli.setup.database")
+    if brief:
+        return FAULT if report.refused else 0
     _tell_model(console, settings)
     console.line()
     if asks and settings.telegram_bot_token is not None and not has_phone:
