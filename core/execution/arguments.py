@@ -250,7 +250,7 @@ def _typed(value: Any, spec: Mapping[str, Any] | None, kind: str | None) -> Any:
     if spec is None:
         return value
     wanted = spec.get("type")
-    if isinstance(value, str) and wanted in {"integer", "number"}:
+    if isinstance(value, str) and wanted in ("integer", "number"):  # may be a list of types
         try:
             parse = _PARSERS.get(kind) or parse_number
             return _whole(parse(value), wanted)

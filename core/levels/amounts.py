@@ -61,7 +61,7 @@ NOT_A_NAME = (_LINES | _CHARS | frozenset(_DAYS) | frozenset(_BYTES) | _OTHER) |
     time date day size name nome dimensione data formato format dettaglio detail piu meno more
     less than most least altogether there here qui qua piacere favore please thanks grazie ciao
     which what quali cosa pagina page sito site web url indirizzo address contenuto content
-    contents testo text lista list elenco nuovo nuova new vecchi old grandi large big piccoli
+    contents testo text lista list elenco vecchi old grandi large big piccoli
     small recenti recent modificati modified changed cambiati creati created vuoti vuote empty
     sottocartelle subfolders righe lines parola parole english italian inglese italiano it en
     ancora again also anche solo only just back via""".split()

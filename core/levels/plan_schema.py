@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from core.catalog.manifest import Manifest
@@ -29,18 +30,18 @@ def plan_schema(wish: Wish) -> Schema:
     places have their own schemas in `prefixItems`; `items` admits what any of them does, for
     servers that know only that.
     """
-    places = [steps_at(wish, number) for number in range(1, MOST_STEPS + 1)]
+    every = (steps_at(wish, number) for number in range(1, MOST_STEPS + 1))
+    places = list(takewhile(bool, every))
     answer = _step(FINAL_ANSWER, object_schema({"text": {"type": "string"}}, ["text"]))
     whole: list[Schema] = [{"type": "array", "items": answer, "minItems": 1, "maxItems": 1}]
-    if places[0]:
-        most = MOST_STEPS if places[1] else 1
+    if places:
         whole.append(
             {
                 "type": "array",
-                "prefixItems": [{"anyOf": place} for place in places[:most]],
-                "items": {"anyOf": places[most - 1] + _missing(places[0], places[most - 1])},
+                "prefixItems": [{"anyOf": place} for place in places],
+                "items": {"anyOf": places[-1] + _missing(places[0], places[-1])},
                 "minItems": 1,
-                "maxItems": most,
+                "maxItems": len(places),
             }
         )
     return object_schema({"steps": {"anyOf": whole}}, ["steps"])

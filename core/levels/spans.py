@@ -110,7 +110,8 @@ _SOUGHT = re.compile(
     r"""(?ix) \b(?: (?:che\ )? (?:contiene|contengono) | contenent[ei] | contains? | containing
       | che\ (?:dicono|dice|ha|hanno|parlano\ di|parla\ di)
       | that\ (?:mentions?|says?|have|has) | mentioning
-      | (?:lines?|rows?|rig(?:he|a)|linee|those|quell[ie]|entries|items)\ (?:with|con|of|di)
+      | (?:lines?|rows?|rig(?:he|a)|linee|those|quell[ie]|entries|items)
+        (?: \ (?:of|di|del|in|nel|from)\ \x00+ )? \ (?:with|con|of|di)
     )\s+ (?: (?:the|la|il)\ (?:word|text|parola|testo)\ )? ([\w@.\#-]{2,})"""
 )
 
@@ -358,12 +359,20 @@ def _contents(text: str, paths: list[PathSpan], quoted: list[str]) -> tuple[str,
     for path in files:
         before, after = text[: path.at], text[path.at + len(path.text) :]
         if match := _CONTENT_BEFORE.search(before):
-            found.append(_LEAD.sub("", match["what"]).strip())
+            found += (
+                [] if _is_to_be_made(match["what"]) else [_LEAD.sub("", match["what"]).strip()]
+            )
         if match := _CONTENT_AFTER.match(after):
             found.append(_LEAD.sub("", match["what"]).strip(" .\n"))
     return _unique(
         [what for what in found if what and not _URL.search(what) and not _is_pointing(what)]
     )
+
+
+def _is_to_be_made(what: str) -> bool:
+    """`una poesia sul mare`: a kind of text, not the text."""
+    words = fold(what).split()
+    return any(word in {"un", "una", "uno", "a", "an"} for word in words[:2])
 
 
 def _is_pointing(what: str) -> bool:

@@ -15,110 +15,20 @@ import re
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from core.catalog.loader import Catalog, CatalogLoader
-from core.execution.context import TurnContext
-from core.execution.paths import Scope
-from core.i18n import Texts
-from core.levels.candidates import Candidates
-from core.levels.proposers.metis import MetisProposer
-from core.levels.validator import problem_of
 from core.llm.client import ChatModel, Usage
 from core.llm.local_server import LocalServer
-from core.llm.prompts import Prompts
-from core.llm.tiers import Role, Tiers
-from core.messages import Actor, ChatAddress
-from core.messages import Role as ActorRole
-from core.plan import Plan
-from core.turn_state import TurnState
 from core.vocabulary import META_TOOLS, verb_of
-from tests.support.executors import REPO, signed_home
+from tests.support.executors import signed_home
+from tests.support.planning import Call, Planned, Planner
 
-ZONE = "Europe/Rome"
-NOW = datetime(2026, 3, 18, 10, 0, tzinfo=ZoneInfo(ZONE))
 # What carries data: ids, paths or texts copied from an earlier result count like a reference.
 _CARRIERS = frozenset("paths event_ids urls coords messages content near place start".split())
 _REFERENCE = re.compile(r"((?:\{\{|\$\{)\s*step)(\d+)")
-
-Call = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """What was proposed for one request: calls, or the answer in words."""
-
-    calls: tuple[Call, ...]
-    answer: str
-    usage: Usage
-    seconds: float
-    problem: str = ""
-    asked: int = 1
-
-
-class OneModel(Tiers):
-    """Tiers whose every role is played by one model."""
-
-    def __init__(self, model: ChatModel) -> None:
-        super().__init__({})
-        self._only = model
-
-    def for_role(self, role: Role) -> ChatModel:
-        return self._only
-
-
-class Planner:
-    """The proposer and the validator behind it, as a turn has them, without running anything."""
-
-    def __init__(self, model: ChatModel, catalog: Catalog) -> None:
-        locales = REPO / "locales"
-        self._catalog = catalog
-        self.proposer = MetisProposer(
-            OneModel(model), Prompts(locales), Texts.load(locales), Candidates()
-        )
-
-    def context(self, text: str, lang: str) -> TurnContext:
-        home = "/home/sam"
-        return TurnContext(
-            turn_id="bench",
-            actor=Actor("bench", ActorRole.HOST, "bench"),
-            address=ChatAddress("terminal", "bench"),
-            lang=lang,
-            tz=ZONE,
-            now=NOW,
-            request=text,
-            catalog=self._catalog,
-            scope=Scope((f"{home}/Documents", home), home, f"{home}/.metnos", home),
-        )
-
-    async def plan(self, text: str, lang: str) -> Planned:
-        """One plan; an invalid one is proposed anew once, as the runner does."""
-        context = self.context(text, lang)
-        first = await self.proposer.propose(context, TurnState("bench", text))
-        problem = problem_of(first.plan, self._catalog) if first.plan else None
-        if problem is None:
-            return _planned(first.plan, first.answer, first.usage, first.model_ms)
-        again = await self.proposer.propose(
-            context, TurnState("bench", text), advice=problem.detail
-        )
-        left = problem_of(again.plan, self._catalog) if again.plan else None
-        planned = _planned(
-            again.plan, again.answer, first.usage + again.usage, first.model_ms + again.model_ms
-        )
-        why = f"first: {problem.detail}" + (f"; then: {left.detail}" if left else "")
-        calls = () if left else planned.calls
-        return Planned(calls, planned.answer, planned.usage, planned.seconds, why, asked=2)
-
-
-def _planned(plan: Plan | None, answer: str, usage: Usage, model_ms: int) -> Planned:
-    calls = tuple(step.to_json() for step in plan.steps) if plan else ()
-    return Planned(calls, answer, usage, model_ms / 1000)
-
 
 # -- scoring --------------------------------------------------------------------------------------
 
@@ -208,7 +118,7 @@ def read_rows(path: Path, catalog: Catalog) -> list[dict[str, Any]]:
 async def measure(
     rows: Sequence[Mapping[str, Any]], model: ChatModel, catalog: Catalog
 ) -> dict[str, Any]:
-    """Plan every row and count. What went wrong is told on standard error as it comes."""
+    """Plan every row and count. Each is told on standard error as it comes."""
     planner = Planner(model, catalog)
     done: list[tuple[Mapping[str, Any], Planned, bool, bool]] = []
     for lang in sorted({row["lang"] for row in rows}):
@@ -217,16 +127,17 @@ async def measure(
             planned = await planner.plan(row["text"], lang)
             tools, args = matches(row, planned.calls)
             done.append((row, planned, tools, args))
-            if not args:
-                _tell(row, planned, tools)
+            _tell(row, planned, tools, args)
     return _figures(done, catalog)
 
 
-def _tell(row: Mapping[str, Any], planned: Planned, tools: bool) -> None:
-    plan = [(call["tool"], call["args"]) for call in planned.calls]
-    what = "arguments" if tools else "tools"
-    told = f"{row['id']} {what}: {row['text']}\n    {plan or planned.answer!r} {planned.problem}"
-    sys.stderr.write(told + "\n")
+def _tell(row: Mapping[str, Any], planned: Planned, tools: bool, args: bool) -> None:
+    verdict = "right" if args else "arguments" if tools else "tools"
+    told = f"{row['id']} {verdict} {planned.seconds:.1f} s {planned.usage.cached} cached\n"
+    if not args:
+        plan = [(call["tool"], call["args"]) for call in planned.calls]
+        told += f"    {row['text']}\n    {plan or planned.answer!r} {planned.problem}\n"
+    sys.stderr.write(told)
     sys.stderr.flush()
 
 
