@@ -32,6 +32,8 @@ PARTS = (
     "memory",
     "model",
 )
+# Only when asked for by name: they need files.
+BY_NAME = ("requests",)
 _QUIET = 10.0
 
 
@@ -42,7 +44,7 @@ def main() -> int:
     parser.add_argument(
         "--quiet", type=float, default=0.0, help="seconds to wait for quiet, at most"
     )
-    parser.add_argument("part", nargs="?", choices=PARTS)
+    parser.add_argument("part", nargs="?", choices=[*PARTS, *BY_NAME])
     options, rest = parser.parse_known_args()
     if rest and options.part is None:
         parser.error("options of a part need its name")

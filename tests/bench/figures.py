@@ -6,6 +6,7 @@ assistants reach on the same harness stand beside the figure they belong to.
 
 from __future__ import annotations
 
+import math
 import os
 import statistics
 import time
@@ -24,7 +25,7 @@ def times(wanted: int, *, least: int = 2) -> int:
 def spread(seconds: Sequence[float], **beside: Any) -> dict[str, Any]:
     """Count, median and 95th of 100 in milliseconds, and what stands `beside` them."""
     in_order = sorted(seconds)
-    p95 = in_order[min(len(in_order) - 1, int(len(in_order) * 0.95))]
+    p95 = in_order[math.ceil(len(in_order) * 0.95) - 1]
     return {
         "n": len(in_order),
         "median_ms": milli(statistics.median(in_order)),
