@@ -175,11 +175,17 @@ def open_session(texts_root: Path) -> Session:
     try:
         settings = load_settings()
         lang: str = settings.metnos_lang
-    except SettingsInvalid as exc:
-        settings = exc
+    except (SettingsInvalid, OSError) as exc:
+        # OSError: the current folder has gone.
+        settings = exc if isinstance(exc, SettingsInvalid) else SettingsInvalid(f"{exc}.")
         wanted = os.environ.get("METNOS_LANG", "")
         lang = wanted if wanted in LANGS else LANGS[0]
     return Session(Console(Texts.load(texts_root / "locales"), lang), settings)
+
+
+def is_asked() -> bool:
+    """Whether somebody sits at the keyboard."""
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def prepare_streams() -> None:

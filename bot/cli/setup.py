@@ -6,14 +6,13 @@ answered before is offered as the answer.
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bot.cli import questions
 from bot.cli.lines import own_command, short_path
-from bot.cli.output import FAULT, Console, Session
+from bot.cli.output import FAULT, Console, Session, is_asked
 from bot.cli.pair import make_code, show_code
 from core.config import Settings, load_settings
 
@@ -57,11 +56,6 @@ def setup(
         has_phone = True
     _tell_next_steps(console, settings, asks=asks, has_phone=has_phone)
     return FAULT if report.refused else 0
-
-
-def is_asked() -> bool:
-    """Whether somebody is there to answer."""
-    return sys.stdin.isatty()
 
 
 def _sign(settings: Settings) -> tuple[StageReport, str]:

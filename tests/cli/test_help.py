@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+from core.i18n import Texts
 from tests.cli.conftest import Cli
+
+ROOT = Path(__file__).parents[2]
 
 COMMANDS = [
     "",
@@ -104,3 +108,17 @@ def test_bad_setting_is_named_with_what_is_allowed_and_status_2(
     assert ran.status == 2
     assert says in ran.err
     assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_every_key_that_the_command_line_says_has_a_text() -> None:
+    texts = Texts.load(ROOT / "locales")
+    sources = [*(ROOT / "bot" / "cli").glob("*.py"), ROOT / "bot" / "terminal.py"]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    said = set(re.findall(r'(?<!f)"(cli\.[a-z_.]+)"', code))
+    finds = r'\b(?:good|info|fault)\(\s*"[a-z]+",\s*"([a-z_]+)"'
+    said |= {f"cli.doctor.{key}" for key in re.findall(finds, code)}
+
+    missing = [key for key in sorted(said) if not texts.has(key, "it")]
+
+    assert len(said) > 100
+    assert missing == []
