@@ -7,7 +7,7 @@ is there only when its verb was used, one that destroys only when the verb is be
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.catalog.lexicon import load_lexicon, stem, tokens, without_pronoun
@@ -23,6 +23,7 @@ _SPOKEN_OF = 14.0
 _WORKS_ON = 6.0
 _MEANT = 0.4
 
+MOST_CLAUSES = 4
 _BLIND_VERBS = DESTRUCTIVE | {"move"}
 _ADDING = frozenset(
     """aggiungi aggiungere aggiungici aggiungilo aggiungila accoda accodare appendi annota annotare
@@ -35,6 +36,7 @@ class Wish:
     """`tools` may stand in the plan, in the catalogue's order; `acting` are those of them that
     change something and that the person asked for. `adds`: they said to add to what is there.
     `clauses`: how many things are asked, roughly; so many steps may start from the text alone.
+    `destination`: the place that something is to be put into, when the person names one.
     """
 
     spans: Spans
@@ -43,16 +45,7 @@ class Wish:
     adds: bool = False
     words: frozenset[str] = frozenset()
     clauses: int = 1
-
-    @property
-    def destination(self) -> PathSpan | None:
-        """The place that something is to be put into, when the person names one."""
-        if all(verb_of(name) in DESTRUCTIVE for name in self.acting):
-            return None
-        targets = [path for path in self.spans.paths if path.role == "target"]
-        sure = [path for path in targets if path.grade != "hinted"]
-        found = sure or targets
-        return found[-1] if found else None
+    destination: PathSpan | None = None
 
 
 def make_wish(
@@ -62,9 +55,11 @@ def make_wish(
     *,
     clauses: int = 1,
     earlier: Sequence[str] = (),
+    wide: bool = False,
 ) -> Wish:
     """Read a request. `relevance` are the pre-filter's points; `earlier` the person's requests
-    before this one, newest first: what they named stands in where this one names nothing."""
+    before this one, newest first: what they named stands in where this one names nothing. `wide`,
+    for models that can be trusted to choose: every tool but those that destroy unasked."""
     spans = find_spans(request)
     own = spans
     if earlier:
@@ -72,25 +67,40 @@ def make_wish(
     words = tokens(request)
     stems = [_known(word) for word in words]
     verbs = load_lexicon().senses(words, stems, related=0, implied=0).verbs
-    acting = frozenset(
-        name
-        for name, manifest in manifests.items()
-        if manifest.is_mutating and _is_asked_for(manifest, own, verbs, words)
-    )
+    changing = {name: m for name, m in manifests.items() if m.is_mutating}
+    asked_for = {n for n, m in changing.items() if _is_asked_for(m, own, verbs, words)}
+    trusted = {n for n in changing if wide and verb_of(n) not in DESTRUCTIVE}
+    acting = frozenset(asked_for | trusted)
     tools = {
         name: manifest
         for name, manifest in manifests.items()
         if name in acting
-        or (not manifest.is_mutating and _is_spoken_of(manifest, own, relevance.get(name, 0.0)))
+        or (
+            not manifest.is_mutating
+            and (wide or _is_spoken_of(manifest, own, relevance.get(name, 0.0)))
+        )
     }
-    if acting and not _needs_reading(acting, verbs):
+    if wide:
+        clauses = MOST_CLAUSES
+    elif acting and not _needs_reading(acting, verbs):
         tools = {name: m for name, m in tools.items() if verb_of(name) != "read"}
     if not tools and any(place[0].isupper() for place in spans.places):
         # `is it dark in Oslo yet?`: nothing else fits, and a place is named.
         tools = {n: m for n, m in manifests.items() if "place" in m.types.values()}
     adds = not _ADDING.isdisjoint(words)
     asked = max(clauses, len(re.findall(r"[.?!;]\s+\w", request)) + 1)
-    return Wish(spans, tools, acting, adds, frozenset(words), asked)
+    goal = _destination(spans, asked_for)
+    return Wish(spans, tools, acting, adds, frozenset(words), asked, goal)
+
+
+def _destination(spans: Spans, asked_for: Collection[str]) -> PathSpan | None:
+    """Where something is to be put: the last name that the words make a target."""
+    if all(verb_of(name) in DESTRUCTIVE for name in asked_for):
+        return None
+    targets = [path for path in spans.paths if path.role == "target"]
+    sure = [path for path in targets if path.grade != "hinted"]
+    found = sure or targets
+    return found[-1] if found else None
 
 
 def _needs_reading(acting: frozenset[str], verbs: Mapping[str, float]) -> bool:

@@ -214,6 +214,19 @@ async def test_schema_of_a_very_long_request_stays_bounded(catalog: Catalog) -> 
     assert len(json.dumps(schema)) < 200_000
 
 
+async def test_frontier_gets_every_tool_but_those_that_destroy_unasked(catalog: Catalog) -> None:
+    model = ScriptedModel([says('{"steps":[{"tool":"get_now","args":{}}]}')])
+    planner = Planner(model, catalog, role="plan_online")
+    context = planner.context("qué hay de los pdf en ~/x?", "en")
+
+    await planner.proposer.propose(context, TurnState("t", ""))
+
+    offered = set(_tools(model.requests[0].schema))
+    assert {"find_files", "list_dirs", "sort_entries", "get_now"} <= offered
+    assert "delete_files" not in offered
+    assert planner.proposer.name == "frontier"
+
+
 async def test_file_of_the_request_before_stands_in(catalog: Catalog) -> None:
     schema = await _schema(
         catalog, "e le prime 2 righe?", earlier=(Exchange("leggi ~/a.md", "…"),)

@@ -57,11 +57,11 @@ class OneModel(Tiers):
 class Planner:
     """The proposer and the validator behind it, as a turn has them, without running anything."""
 
-    def __init__(self, model: ChatModel, catalog: Catalog) -> None:
+    def __init__(self, model: ChatModel, catalog: Catalog, *, role: Role = "plan") -> None:
         locales = REPO / "locales"
         self._catalog = catalog
         self.proposer = MetisProposer(
-            OneModel(model), Prompts(locales), Texts.load(locales), Candidates()
+            OneModel(model), Prompts(locales), Texts.load(locales), Candidates(), role=role
         )
 
     def context(self, text: str, lang: str, earlier: Sequence[Exchange] = ()) -> TurnContext:

@@ -140,6 +140,7 @@ class MetisProposer:
             {name: context.catalog.offered[name].manifest for name in names},
             points,
             clauses=clauses,
+            wide=self._role == "plan_online",
             earlier=[exchange.request for exchange in reversed(context.conversation)],
         )
 
