@@ -63,6 +63,8 @@ LAYERS = {
     "core.execution.builtins": 3,
     "core.execution.context": 3,
     "core.execution.invoke": 3,
+    "core.execution.keeping": 3,
+    "core.execution.sources": 3,
     "core.learning": 3,
     "core.levels.briefing": 3,
     "core.levels.candidates": 3,

@@ -72,6 +72,25 @@ def resolve_references(
     return resolved
 
 
+def storable(args: Mapping[str, Any]) -> dict[str, Any]:
+    """The raw arguments as they may be kept and shown again: none of them when they nest too deep,
+    are too large or are not JSON, since then they were refused anyway."""
+    try:
+        _check_size(args)
+        _check_depth(args, 0)
+    except CallRefused:
+        return {}
+    return dict(args)
+
+
+def _check_depth(value: Any, depth: int) -> None:
+    if depth > MAX_DEPTH + 1:
+        raise CallRefused(ErrorCode.INVALID_ARGS, f"arguments nest deeper than {MAX_DEPTH}")
+    if isinstance(value, (Mapping, list)):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            _check_depth(item, depth + 1)
+
+
 def _weight(value: Any) -> int:
     """About how many characters a JSON value holds."""
     if isinstance(value, str):
