@@ -122,3 +122,12 @@ def test_every_key_that_the_command_line_says_has_a_text() -> None:
 
     assert len(said) > 100
     assert missing == []
+
+
+def test_folder_that_is_gone_gets_a_sentence(cli: Cli) -> None:
+    cli.folder.rmdir()
+
+    ran = cli("turns", "list")
+
+    assert ran.status == 2
+    assert len(ran.err.splitlines()) == 1
