@@ -221,9 +221,13 @@ def _names(text: str) -> list[PathSpan]:
     folded = [fold(word) for word, _ in words]
     found: list[PathSpan] = []
     for i, (word, at) in enumerate(words):
-        if not _may_be_name(word, folded[i]):
+        # After a preposition a capital makes a name even of a word like "Download".
+        if not _may_be_name(word, folded[i]) and not (i and word[0].isupper() and len(word) > 3):
             continue
-        before = [f for f in reversed(folded[max(0, i - 3) : i]) if f not in _ARTICLES]
+        behind = list(reversed(folded[max(0, i - 3) : i]))
+        if behind[:1] == ["a"] and word[0].islower():
+            continue  # English's article; as Italian's preposition it is followed by a name
+        before = [f for f in behind if f not in _ARTICLES or f == "a"]
         near = before[0] if before else ""
         after = folded[i + 1] if i + 1 < len(words) else ""
         noun = near in _FOLDER or (near in _FROM and len(before) > 1 and before[1] in _FOLDER)
@@ -277,22 +281,21 @@ def _families(text: str, folders: set[str]) -> list[str]:
 
 
 def _name_patterns(text: str, paths: list[PathSpan]) -> tuple[str, ...]:
+    """Guesses at names: the files named, else the words of the text that say no deed and no time."""
+    said = [path.text for path in paths if path.grade == "said" and path.is_file]
+    if said:
+        return _unique([name for name in said if "/" not in name])
     taken = {fold(path.text) for path in paths}
-    words = [word for word, _ in _words(text)]
-    kept = [
-        word
-        for word in words
-        if len(word) > 3
-        and _may_be_name(word, fold(word))
-        and fold(word) not in taken
-        and not _is_verb(fold(word))
-    ]
-    files = [
-        path.text
-        for path in paths
-        if path.grade == "said" and path.is_file and "/" not in path.text
-    ]
-    return _unique([*files, *(f"*{word}*" for word in kept)])[:8]
+    return _unique(
+        [
+            f"*{word}*"
+            for word, _ in _words(text)
+            if len(word) > 3
+            and _may_be_name(word, fold(word))
+            and fold(word) not in taken
+            and not _is_verb(fold(word))
+        ]
+    )[:8]
 
 
 def _is_verb(folded: str) -> bool:

@@ -23,6 +23,17 @@ _SPOKEN_OF = 14.0
 _WORKS_ON = 6.0
 _MEANT = 0.4
 
+_HOURS = frozenset(
+    """night midnight noon midday morning evening afternoon dark late early asleep awake sunset
+    sunrise dawn notte mezzanotte mezzogiorno mattina mattino sera pomeriggio buio tardi presto
+    svegli sveglio sveglia alba tramonto""".split()
+)
+# What opens a further wish behind "and": `e dimmi …`, `and what …`.
+_FURTHER = re.compile(
+    r"""(?ix) [.?!;] \s+ \w | \b(?:e|ed|and|then|poi|quindi)\s+ (?:anche\s+|also\s+)?
+    (?: che | cosa | quant[oiae] | qual[ei]? | dove | quando | chi | dimmi | mostrami | fammi
+      | what | how | which | where | when | who | is | are | tell | show | give | let )\b"""
+)
 MOST_CLAUSES = 4
 _BLIND_VERBS = DESTRUCTIVE | {"move"}
 _ADDING = frozenset(
@@ -84,11 +95,11 @@ def make_wish(
         clauses = MOST_CLAUSES
     elif acting and not _needs_reading(acting, verbs):
         tools = {name: m for name, m in tools.items() if verb_of(name) != "read"}
-    if not tools and any(place[0].isupper() for place in spans.places):
-        # `is it dark in Oslo yet?`: nothing else fits, and a place is named.
+    if not tools and spans.places and not _HOURS.isdisjoint(words):
+        # `is it dark in Oslo yet?` speaks of the time without saying so.
         tools = {n: m for n, m in manifests.items() if "place" in m.types.values()}
     adds = not _ADDING.isdisjoint(words)
-    asked = max(clauses, len(re.findall(r"[.?!;]\s+\w", request)) + 1)
+    asked = max(clauses, len(_FURTHER.findall(request[:8000])) + 1)
     goal = _destination(spans, asked_for)
     return Wish(spans, tools, acting, adds, frozenset(words), asked, goal)
 
@@ -122,16 +133,19 @@ def _is_asked_for(
     manifest: Manifest, spans: Spans, verbs: Mapping[str, float], words: Sequence[str]
 ) -> bool:
     verb = verb_of(manifest.name)
-    said = verbs.get(verb, 0.0)
-    if said == 1.0 or _has_phrase(manifest, words):
+    weight = verbs.get(verb, 0.0)
+    if weight == 1.0 or _has_phrase(manifest, words):
         return True
     if verb in DESTRUCTIVE:
         return False
-    if said >= _MEANT:
+    if weight >= _MEANT:
         return True
-    # `sling a.txt into Archive`: something and a place for it say enough.
+    # `sling a.txt into Archive`, `fetch URL into a.txt`: a thing and a place for it say enough.
     goes = any(path.role == "target" and path.grade != "hinted" for path in spans.paths)
-    return verb == "move" and goes and len([p for p in spans.paths if p.grade == "said"]) > 1
+    said = [path for path in spans.paths if path.grade == "said"]
+    if verb == "write":
+        return goes and bool(spans.urls) and bool(said)
+    return verb == "move" and goes and len(said) > 1
 
 
 def _has_phrase(manifest: Manifest, words: Sequence[str]) -> bool:
