@@ -281,7 +281,7 @@ def _families(text: str, folders: set[str]) -> list[str]:
 
 
 def _name_patterns(text: str, paths: list[PathSpan]) -> tuple[str, ...]:
-    """Guesses at names: the files named, else the words of the text that say no deed and no time."""
+    """Guesses at names: the files named, else words of the text that say no deed and no time."""
     said = [path.text for path in paths if path.grade == "said" and path.is_file]
     if said:
         return _unique([name for name in said if "/" not in name])

@@ -31,6 +31,7 @@ PARTS = (
     "start",
     "memory",
     "model",
+    "requests",
 )
 # Only when asked for by name: they need files.
 BY_NAME = ("requests",)
