@@ -48,6 +48,7 @@ class Wish:
     change something and that the person asked for. `adds`: they said to add to what is there.
     `clauses`: how many things are asked, roughly; so many steps may start from the text alone.
     `destination`: the place that something is to be put into, when the person names one.
+    `wants_target`: something is to be moved or deleted, so that there must be a thing to do it to.
     """
 
     spans: Spans
@@ -57,6 +58,7 @@ class Wish:
     words: frozenset[str] = frozenset()
     clauses: int = 1
     destination: PathSpan | None = None
+    wants_target: bool = False
 
 
 def make_wish(
@@ -101,7 +103,17 @@ def make_wish(
     adds = not _ADDING.isdisjoint(words)
     asked = max(clauses, len(_FURTHER.findall(request[:8000])) + 1)
     goal = _destination(spans, asked_for)
-    return Wish(spans, tools, acting, adds, frozenset(words), asked, goal)
+    known = frozenset(stems)
+    wants = any(
+        verb_of(name) in _BLIND_VERBS and _is_named(changing[name], known) for name in acting
+    )
+    return Wish(spans, tools, acting, adds, frozenset(words), asked, goal, wants)
+
+
+def _is_named(manifest: Manifest, stems: Collection[str]) -> bool:
+    """Whether a word of the tool's own affinity stands in the request, in whatever form."""
+    own = {stem(word) for words in manifest.affinity.values() for word in words if " " not in word}
+    return not own.isdisjoint(stems)
 
 
 def _destination(spans: Spans, asked_for: Collection[str]) -> PathSpan | None:

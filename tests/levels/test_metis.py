@@ -147,13 +147,22 @@ async def test_deleting_tools_are_absent_without_their_verb(catalog: Catalog, te
     assert "delete_files" not in set(_tools(await _schema(catalog, text)))
 
 
-async def test_delete_without_anything_named_is_not_offered(catalog: Catalog) -> None:
-    request = await _asked(catalog, "eliminali tutti")
+@pytest.mark.parametrize("text", ["eliminali tutti", "spostami quei documenti", "delete it"])
+async def test_change_without_a_target_asks_for_it_without_a_model(
+    catalog: Catalog, text: str
+) -> None:
+    planner = Planner(ScriptedModel(), catalog)
 
-    assert "delete_files" not in set(_tools(request.schema or {}))
+    proposal = await planner.proposer.propose(planner.context(text, "it"), TurnState("t", text))
+
+    assert proposal.plan is None
+    assert proposal.answer.endswith("?")
 
 
-@pytest.mark.parametrize("text", ["ciao", "grazie mille!", "who are you?", "raccontami una fiaba"])
+@pytest.mark.parametrize(
+    "text",
+    ["ciao", "grazie mille!", "who are you?", "raccontami una fiaba", "never mind, forget it"],
+)
 async def test_small_talk_is_asked_in_plain_prose(catalog: Catalog, text: str) -> None:
     model = ScriptedModel([says("Eccomi.")])
     planner = Planner(model, catalog)
@@ -185,15 +194,16 @@ async def test_prompt_has_one_short_line_for_each_tool(catalog: Catalog) -> None
     assert sum(map(len, told)) / len(told) < 200
 
 
-async def test_warm_sends_the_prefix_of_every_later_call(catalog: Catalog) -> None:
-    model = ScriptedModel([says("x")])
+async def test_warm_sends_both_prefixes_the_planning_one_last(catalog: Catalog) -> None:
+    model = ScriptedModel([says("x"), says("x")])
     planner = Planner(model, catalog)
 
     await planner.proposer.warm(planner.context("", "it"))
 
-    later = await _asked(catalog, "leggi ~/a.md")
-    assert model.requests[0].messages[:-1] == later.messages[:-1]
-    assert model.requests[0].max_tokens == 1
+    later = [await _asked(catalog, "ciao"), await _asked(catalog, "leggi ~/a.md")]
+    for warmed, asked in zip(model.requests, later, strict=True):
+        assert warmed.messages[:-1] == asked.messages[:-1]
+        assert warmed.max_tokens == 1
 
 
 @pytest.mark.parametrize(("text", "steps"), ADMITTED, ids=range(len(ADMITTED)))
