@@ -176,6 +176,25 @@ async def test_small_talk_is_asked_in_plain_prose(catalog: Catalog, text: str) -
     assert model.requests[0].messages[-1].content == text
 
 
+@pytest.mark.parametrize(
+    ("text", "tool"),
+    [
+        ("leggimi l'articolo https://a.example/x", "read_urls_html"),
+        ("salva il testo di https://a.example/x in ~/c.txt", "read_urls_html"),
+        ("what does https://a.example/x say?", "read_urls_html"),
+        ("scarica https://a.example/x", "get_urls"),
+        ("is https://a.example up?", "get_urls"),
+        ("prendi https://a.example/x.json e mettilo in ~/x.json", "get_urls"),
+    ],
+)
+async def test_address_is_fetched_in_the_way_that_was_meant(
+    catalog: Catalog, text: str, tool: str
+) -> None:
+    fetching = {"get_urls", "read_urls_html"}
+
+    assert fetching & set(_tools(await _schema(catalog, text))) == {tool}
+
+
 async def test_prompt_of_two_requests_differs_only_in_the_last_message(catalog: Catalog) -> None:
     first = await _asked(catalog, "leggi ~/a.md")
     second = await _asked(catalog, "che ore sono a Lima?")
