@@ -19,6 +19,8 @@ from core.plan import FINAL_ANSWER, FROM_STEP
 from core.vocabulary import verb_of
 
 MOST_STEPS = 4
+# Characters. A small model that does not find an end would write until its tokens are used up.
+MOST_ANSWER = 250
 
 _LISTING = frozenset({"find", "list"})
 
@@ -32,7 +34,10 @@ def plan_schema(wish: Wish) -> Schema:
     """
     every = (steps_at(wish, number) for number in range(1, MOST_STEPS + 1))
     places = list(takewhile(bool, every))
-    answer = _step(FINAL_ANSWER, object_schema({"text": {"type": "string"}}, ["text"]))
+    text: Schema = {"type": "string"}
+    if not wish.wide:
+        text["maxLength"] = MOST_ANSWER
+    answer = _step(FINAL_ANSWER, object_schema({"text": text}, ["text"]))
     whole: list[Schema] = [{"type": "array", "items": answer, "minItems": 1, "maxItems": 1}]
     if places:
         whole.append(
@@ -40,11 +45,20 @@ def plan_schema(wish: Wish) -> Schema:
                 "type": "array",
                 "prefixItems": [{"anyOf": place} for place in places],
                 "items": {"anyOf": places[-1] + _missing(places[0], places[-1])},
-                "minItems": 1,
+                "minItems": min(_fewest(wish), len(places)),
                 "maxItems": len(places),
             }
         )
     return object_schema({"steps": {"anyOf": whole}}, ["steps"])
+
+
+def _fewest(wish: Wish) -> int:
+    """Two where a list is to be worked on, which finding it does not do."""
+    spans, verbs = wish.spans, {verb_of(name) for name in wish.tools}
+    sums = spans.operation is not None and "compute" in verbs
+    sorts = spans.descending is not None and "sort" in verbs
+    lists = bool(verbs & _LISTING)
+    return 2 if (sums or sorts) and lists and not wish.acting else 1
 
 
 def may_use_tools(wish: Wish) -> bool:

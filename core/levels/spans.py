@@ -13,7 +13,7 @@ from typing import Literal
 
 from core.catalog.lexicon import STOP_WORDS, load_lexicon, stem, without_pronoun
 from core.execution.values import fold
-from core.levels.amounts import NOT_A_NAME, Amount, amounts_in, direction_in
+from core.levels.amounts import NOT_A_NAME, Amount, amounts_in, direction_in, operation_in
 from core.levels.file_words import FAMILIES, KNOWN_EXTENSIONS, TOP_LEVEL
 
 Grade = Literal["said", "named", "hinted"]
@@ -53,6 +53,7 @@ class Spans:
     sought: tuple[str, ...] = ()
     contents: tuple[str, ...] = ()
     descending: bool | None = None
+    operation: str | None = None
 
     @property
     def files(self) -> tuple[PathSpan, ...]:
@@ -140,6 +141,7 @@ def find_spans(text: str) -> Spans:
         sought=_unique([*(m[1] for m in _SOUGHT.finditer(rest)), *quoted]),
         contents=_contents(text, paths, quoted),
         descending=direction_in(rest),
+        operation=operation_in(rest),
     )
 
 

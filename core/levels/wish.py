@@ -60,6 +60,7 @@ class Wish:
     `clauses`: how many things are asked, roughly; so many steps may start from the text alone.
     `destination`: the place that something is to be put into, when the person names one.
     `wants_target`: something is to be moved or deleted, so that there must be a thing to do it to.
+    `wide`: made for a model that can be trusted to choose.
     """
 
     spans: Spans
@@ -70,6 +71,7 @@ class Wish:
     clauses: int = 1
     destination: PathSpan | None = None
     wants_target: bool = False
+    wide: bool = False
 
 
 def make_wish(
@@ -119,7 +121,7 @@ def make_wish(
     wants = any(
         verb_of(name) in _BLIND_VERBS and _is_named(changing[name], known) for name in acting
     )
-    return Wish(spans, tools, acting, adds, frozenset(words), asked, goal, wants)
+    return Wish(spans, tools, acting, adds, frozenset(words), asked, goal, wants, wide)
 
 
 def _is_named(manifest: Manifest, stems: Collection[str]) -> bool:

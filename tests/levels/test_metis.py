@@ -108,6 +108,9 @@ REFUSED = [
                               ("delete_files", {"from_step": 1})]),
     # adding is not replacing
     ("aggiungi 'latte' a spesa.txt", [("write_files", {"path": "spesa.txt", "content": "latte"})]),
+    # a list that is to be worked on is not only found
+    ("quanto pesano in tutto i csv in ~/x?",
+     [("find_files", {"base_path": "~/x", "patterns": ["*.csv"]})]),
     # the answer stands alone
     ("leggi ~/a.md", [("read_files", {"paths": ["~/a.md"]}), ("final_answer", {"text": "x"})]),
 ]  # fmt: skip
