@@ -120,12 +120,14 @@ class Arguments:
             folders = [p for p in paths if not p.is_file]
             sure = [p for p in folders if p.grade != "hinted"]
             return sure or folders
+        if verb in DESTRUCTIVE:
+            # Not where it stands (`a.txt from /srv/x`), nor with what a search is narrowed by.
+            narrowed = wish.spans.patterns or any(a.unit for a in wish.spans.amounts)
+            return [p for p in said if p.role == "" and (p.is_file or not narrowed)]
         if self.manifest.is_mutating and wish.spans.patterns:
             return [p for p in said if p.is_file]
         if acts_towards:
             return said[:-1] if goal is None and len(said) > 1 else said or _named(paths)
-        if verb in DESTRUCTIVE:
-            return said
         return [p for p in said if p.is_file] or (said if not wish.spans.patterns else [])
 
     def _amounts(self, name: str, spec: Mapping[str, Any]) -> Offer:

@@ -208,6 +208,8 @@ def _role(text: str, at: int) -> Literal["", "source", "target"]:
     if re.search(r"[,;:]\s*['\"«“]?$", text[max(0, at - 3) : at]):
         return ""
     for word in reversed(before[-4:]):
+        if before[-2:] in (["rid", "of"], ["sbarazzati", "di"]):
+            return ""
         if word in _INTO:
             return "target"
         if word in _FROM:

@@ -47,6 +47,10 @@ _FURTHER = re.compile(
 )
 MOST_CLAUSES = 4
 _BLIND_VERBS = DESTRUCTIVE | {"move"}
+_EXCEPTING = frozenset(
+    "tranne eccetto salvo fuorche except excepting apart besides unless keeping".split()
+)
+_NEGATING = frozenset("non not t dont never mai senza without".split())
 _ADDING = frozenset(
     """aggiungi aggiungere aggiungici aggiungilo aggiungila accoda accodare appendi annota annotare
     appunta appuntati segna segnati appuntare jot append add appending adding note""".split()
@@ -118,7 +122,7 @@ def make_wish(
     asked = max(clauses, len(_FURTHER.findall(request[:8000])) + 1)
     goal = _destination(spans, asked_for)
     known = frozenset(stems)
-    wants = any(
+    wants = all(path.grade != "said" for path in spans.paths) and any(
         verb_of(name) in _BLIND_VERBS and _is_named(changing[name], known) for name in acting
     )
     return Wish(spans, tools, acting, adds, frozenset(words), asked, goal, wants, wide)
@@ -178,6 +182,8 @@ def _is_asked_for(
 ) -> bool:
     verb = verb_of(manifest.name)
     weight = verbs.get(verb, 0.0)
+    if verb in DESTRUCTIVE and _is_taken_back(words):
+        return False
     if weight == 1.0 or _has_phrase(manifest, words):
         return True
     if verb in DESTRUCTIVE:
@@ -190,6 +196,20 @@ def _is_asked_for(
     if verb == "write":
         return goes and bool(spans.urls) and bool(said)
     return verb == "move" and goes and len(said) > 1
+
+
+def _is_taken_back(words: Sequence[str]) -> bool:
+    """Whether a destroying word is negated, or something is excepted from it."""
+    if not _EXCEPTING.isdisjoint(words):
+        return True
+    lexicon = load_lexicon()
+    for at, word in enumerate(words):
+        verbs = lexicon.senses([word], [_known(word)], related=0, implied=0).verbs
+        if not DESTRUCTIVE.isdisjoint(verbs) and not _NEGATING.isdisjoint(
+            words[max(0, at - 3) : at]
+        ):
+            return True
+    return False
 
 
 def _has_phrase(manifest: Manifest, words: Sequence[str]) -> bool:

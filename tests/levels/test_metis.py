@@ -73,6 +73,7 @@ ADMITTED = [
     ("sposta i png da Scaricati a ~/Mare",
      [("find_files", {"base_path": "Scaricati", "patterns": ["*.png"]}),
       ("move_files", {"from_step": 1, "dst": "~/Mare"})]),
+    ("get rid of a.txt", [("delete_files", {"paths": ["a.txt"]})]),
     ("elimina a.txt e b.txt", [("delete_files", {"paths": ["a.txt", "b.txt"]})]),
     ("rename a.txt to b.txt", [("move_files", {"paths": ["a.txt"], "dst": "b.txt"})]),
     ("aggiungi 'latte' a spesa.txt",
@@ -106,6 +107,11 @@ REFUSED = [
                               ("delete_files", {"from_step": 1})]),
     ("elimina i .tmp in ~/x", [("find_files", {"patterns": ["*.tmp"]}),
                               ("delete_files", {"from_step": 1})]),
+    ("elimina i .tmp in ~/x", [("list_dirs", {"path": "~/x"}),
+                              ("delete_files", {"from_step": 1})]),
+    ("elimina i file più grandi di 3 MB in ~/x", [("find_files", {"base_path": "~/x"}),
+                                                 ("delete_files", {"from_step": 1})]),
+    ("elimina a.txt da ~/x", [("delete_files", {"paths": ["a.txt", "~/x"]})]),
     # adding is not replacing
     ("aggiungi 'latte' a spesa.txt", [("write_files", {"path": "spesa.txt", "content": "latte"})]),
     # a list that is to be worked on is not only found
@@ -144,10 +150,21 @@ async def test_schema_of_a_request_refuses_what_was_not_said(
         "cosa contiene la cartella Dischi?",
         "il file cancellato ieri dov'è? era ~/a.md",
         "find deleted.txt in ~/x",
+        "leggi ~/a.md ma non cancellare niente",
+        "please don't delete ~/a.md",
+        "elimina i .tmp in ~/x tranne quelli di oggi",
+        "elimina i .tmp più vecchi di 7 giorni in ~/x",
+        "delete the 3 largest pdfs in ~/x",
+        "cancella tutto in ~/x",
+        "elimina la riga 3 da ~/a.md",
     ],
 )
-async def test_deleting_tools_are_absent_without_their_verb(catalog: Catalog, text: str) -> None:
-    assert "delete_files" not in set(_tools(await _schema(catalog, text)))
+async def test_deleting_tools_are_absent_unless_verb_and_target_are_plain(
+    catalog: Catalog, text: str
+) -> None:
+    request = await _asked(catalog, text)
+
+    assert "delete_files" not in set(_tools(request.schema or {}))
 
 
 @pytest.mark.parametrize("text", ["eliminali tutti", "spostami quei documenti", "delete it"])
@@ -249,7 +266,7 @@ async def test_schema_of_a_very_long_request_stays_bounded(catalog: Catalog) -> 
 async def test_frontier_gets_every_tool_but_those_that_destroy_unasked(catalog: Catalog) -> None:
     model = ScriptedModel([says('{"steps":[{"tool":"get_now","args":{}}]}')])
     planner = Planner(model, catalog, role="plan_online")
-    context = planner.context("qué hay de los pdf en ~/x?", "en")
+    context = planner.context("qué hay en ~/x?", "en")
 
     await planner.proposer.propose(context, TurnState("t", ""))
 
