@@ -221,8 +221,9 @@ class Arguments:
         """Words to be contained, or comparisons whose values stand in the text."""
         spans = self.wish.spans
         options: list[Schema] = []
-        if spans.sought:
-            options.append({"enum": list(spans.sought)})
+        words = dict.fromkeys([*spans.sought, *spans.quoted])
+        if words:
+            options.append({"enum": list(words)})
         values: list[Any] = [a.value for a in spans.amounts if a.unit in {"bytes", "days", ""}]
         if values:
             condition = object_schema(

@@ -59,7 +59,9 @@ def _fewest(wish: Wish) -> int:
     sums = spans.operation is not None and "compute" in verbs
     sorts = spans.descending is not None and "sort" in verbs
     lists = bool(verbs & _LISTING)
-    return 2 if (sums or sorts) and lists and not wish.acting else 1
+    chooses = bool(spans.sought) and "filter" in verbs
+    works = ((sums or sorts) and lists) or chooses
+    return 2 if works and not wish.acting else 1
 
 
 def may_use_tools(wish: Wish) -> bool:

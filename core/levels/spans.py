@@ -138,7 +138,7 @@ def find_spans(text: str) -> Spans:
         name_patterns=_name_patterns(rest, paths),
         quoted=_unique(quoted),
         places=_unique(_places(rest)),
-        sought=_unique([*(m[1] for m in _SOUGHT.finditer(rest)), *quoted]),
+        sought=_unique([m[1] for m in _SOUGHT.finditer(rest)]),
         contents=_contents(text, paths, quoted),
         descending=direction_in(rest),
         operation=operation_in(rest),

@@ -117,6 +117,7 @@ REFUSED = [
     # a list that is to be worked on is not only found
     ("quanto pesano in tutto i csv in ~/x?",
      [("find_files", {"base_path": "~/x", "patterns": ["*.csv"]})]),
+    ("righe di app.log con timeout", [("read_files", {"paths": ["app.log"]})]),
     # the answer stands alone
     ("leggi ~/a.md", [("read_files", {"paths": ["~/a.md"]}), ("final_answer", {"text": "x"})]),
 ]  # fmt: skip

@@ -160,13 +160,11 @@ def test_contents_are_the_words_to_be_written(text: str, contents: tuple[str, ..
     [
         ("le righe con timeout in app.log", ("timeout",)),
         ("lines containing ERROR in a.log", ("ERROR",)),
-        ("quelle che contengono «saldo finale»", ("«saldo",)),
+        ("quelle che contengono saldo", ("saldo",)),
     ],
 )
 def test_words_to_filter_by_are_found(text: str, sought: tuple[str, ...]) -> None:
-    found = find_spans(text).sought
-
-    assert sought[0].strip("«") in found[0]
+    assert find_spans(text).sought == sought
 
 
 @pytest.mark.parametrize(
