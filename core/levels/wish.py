@@ -112,7 +112,7 @@ def make_wish(
     }
     if wide:
         clauses = MOST_CLAUSES
-    elif acting and not _needs_reading(acting, verbs):
+    elif acting and not _needs_reading(acting, verbs, dictated=bool(spans.contents)):
         tools = {name: m for name, m in tools.items() if verb_of(name) != "read"}
     tools = _without_rivals(tools, frozenset(stems), spans.urls)
     if not tools and spans.places and not _HOURS.isdisjoint(words):
@@ -162,12 +162,11 @@ def _without_rivals(
     return {name: m for name, m in tools.items() if name not in unwanted}
 
 
-def _needs_reading(acting: frozenset[str], verbs: Mapping[str, float]) -> bool:
-    """Whether what is to be done needs a look into things: moving and deleting do not, unless the
-    person wants to read as well."""
-    return verbs.get("read", 0.0) >= 1.0 or any(
-        verb_of(name) not in _BLIND_VERBS for name in acting
-    )
+def _needs_reading(acting: frozenset[str], verbs: Mapping[str, float], *, dictated: bool) -> bool:
+    """Whether what is to be done needs a look into things: moving, deleting and writing down what
+    was dictated do not, unless the person wants to read as well."""
+    blind = _BLIND_VERBS | {"write"} if dictated else _BLIND_VERBS
+    return verbs.get("read", 0.0) >= 1.0 or any(verb_of(name) not in blind for name in acting)
 
 
 def _known(word: str) -> str:

@@ -12,8 +12,9 @@ from jsonschema import Draft202012Validator
 from core.catalog.loader import Catalog, CatalogLoader
 from core.errors import ErrorCode, ModelReplyInvalid
 from core.execution.context import Exchange
+from core.levels.mending import mended
 from core.levels.plan_schema import MOST_STEPS
-from core.levels.proposers.metis import mended
+from core.levels.proposers.metis import manifests_of
 from core.levels.validator import problem_of
 from core.llm.client import ChatRequest
 from core.llm.grammar import compact_grammar
@@ -327,7 +328,7 @@ async def test_answer_alone_is_no_plan(catalog: Catalog) -> None:
 
 
 def _mended(catalog: Catalog, *steps: tuple[str, dict[str, Any]]) -> list[tuple[str, Any]]:
-    plan = mended(Plan.from_json(_plan(*steps)), catalog)
+    plan = mended(Plan.from_json(_plan(*steps)), manifests_of(catalog))
     return [(step.tool, dict(step.args)) for step in plan.steps]
 
 
@@ -369,8 +370,15 @@ def test_mended_plan_keeps_readings_with_a_change_between(catalog: Catalog) -> N
     assert len(steps) == 3
 
 
+def test_mended_plan_ends_before_reading_what_no_step_brought(catalog: Catalog) -> None:
+    steps = _mended(catalog, ("get_now", {}), ("read_files", {"from_step": 1}))
+
+    assert [tool for tool, _ in steps] == ["get_now"]
+
+
 def test_mended_plan_leaves_wrong_numbers_to_the_validator(catalog: Catalog) -> None:
-    plan = mended(Plan.from_json(_plan(("sort_entries", {"from_step": 7, "by": "size"}))), catalog)
+    wrong = Plan.from_json(_plan(("sort_entries", {"from_step": 7, "by": "size"})))
+    plan = mended(wrong, manifests_of(catalog))
 
     problem = problem_of(plan, catalog)
     assert problem is not None
