@@ -69,6 +69,10 @@ ADMITTED = [
      [("read_files", {"paths": ["~/notes/diario.md"], "tail_lines": 3})]),
     ("what time is it in Tokyo?", [("get_now", {"timezone": "Tokyo"})]),
     ("che ore sono?", [("get_now", {})]),
+    ("leggi ~/a.md e dimmi che ore sono a Lima",
+     [("read_files", {"paths": ["~/a.md"]}), ("get_now", {"timezone": "Lima"})]),
+    ("dove sta conti.pdf in ~/x?",
+     [("find_files", {"base_path": "~/x", "patterns": ["conti.pdf"]})]),
     (FETCH, [("get_urls", {"urls": ["http://127.0.0.1:8000/p.html"]}),
              ("write_files", {"path": "~/notes/p.html", "content": "{{step1.body}}"})]),
     ("sposta i png da Scaricati a ~/Mare",
@@ -119,6 +123,10 @@ REFUSED = [
     ("quanto pesano in tutto i csv in ~/x?",
      [("find_files", {"base_path": "~/x", "patterns": ["*.csv"]})]),
     ("righe di app.log con timeout", [("read_files", {"paths": ["app.log"]})]),
+    ("righe di app.log con timeout", [("find_files", {"patterns": ["app.log"]}),
+                                      ("filter_entries", {"from_step": 1, "where": "timeout"})]),
+    # both things that were asked
+    ("leggi ~/a.md e dimmi che ore sono a Lima", [("read_files", {"paths": ["~/a.md"]})]),
     # the answer stands alone
     ("leggi ~/a.md", [("read_files", {"paths": ["~/a.md"]}), ("final_answer", {"text": "x"})]),
 ]  # fmt: skip
@@ -152,6 +160,10 @@ async def test_schema_of_a_request_refuses_what_was_not_said(
         "cosa contiene la cartella Dischi?",
         "il file cancellato ieri dov'è? era ~/a.md",
         "find deleted.txt in ~/x",
+        "leggi elimina.txt",
+        "leggi ~/cancella/a.md",
+        "aggiungi 'elimina a.txt' a todo.txt",
+        "scrivi cancella tutto in todo.txt",
         "leggi ~/a.md ma non cancellare niente",
         "please don't delete ~/a.md",
         "elimina i .tmp in ~/x tranne quelli di oggi",
