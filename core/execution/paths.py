@@ -88,8 +88,8 @@ def canonical_path(text: str, scope: Scope) -> str:
     A relative path is taken beneath the one root where it exists, else beneath the first; a first
     component that names a root means that root. The path need not exist. An absolute one that
     names something as it stands means that, whatever signs are in it: a step found it. Raises
-    `CallRefused`: `bad_text` for control characters in what names nothing, `forbidden_path` for what nobody may touch, spelt in
-    whatever way, `out_of_scope` for another person's `~name`,
+    `CallRefused`: `bad_text` for control characters in what names nothing, `forbidden_path` for
+    what nobody may touch, spelt in whatever way, `out_of_scope` for another person's `~name`,
     `permission_denied` where a link on the way may not be read.
     """
     spelt = text if _names_something(text) else _cleaned(text)
