@@ -189,12 +189,27 @@ def is_asked() -> bool:
 
 
 def prepare_streams() -> None:
-    """Let no letter of any language end the program, whatever the locale can show; and no log
-    line reach the terminal before a command has set up where they go."""
+    """Let no letter of any language end the program, whatever the locale can show, nor a stream
+    that was closed before it began; and no log line reach the terminal before a command has set
+    up where they go."""
+    _open_missing()
     logging.getLogger().addHandler(logging.NullHandler())
     for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "replace")):
         _reconfigure(stream, errors)
     _reconfigure(sys.stderr, "backslashreplace")
+
+
+def _open_missing() -> None:
+    # The lowest free number is taken by what is opened next: without this it would be a database,
+    # and whatever a child writes to "standard output" would go into it.
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(fd, True)
+    os.close(fd)
+    for fd, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            # Stays open as long as the process.
+            stream = open(fd, "w" if fd else "r", encoding="utf-8", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
 
 
 def _reconfigure(stream: TextIO | Any, errors: str) -> None:
