@@ -134,7 +134,9 @@ class Console:
 
     def setting_sentence(self, exc: SettingsInvalid) -> str:
         """Which setting is wrong and what is allowed, in the person's language where it has the
-        words for that setting."""
+        words for that setting; or which file is no text."""
+        if "file" in exc.params:
+            return self.say("cli.setting_file_unreadable", file=short_path(exc.params["file"]))
         name, found, _ = exc.detail.partition(" is not valid; allowed: ")
         key = f"cli.allowed.{name.lower()}"
         if not found or not self.texts.has(key, self.lang):
