@@ -73,6 +73,7 @@ class ErrorCode(StrEnum):
     NOT_TEXT = "not_text"
     PERMISSION_DENIED = "permission_denied"
     TOO_LARGE = "too_large"
+    TOO_MANY = "too_many"
     DISK_FULL = "disk_full"
     UNKNOWN_PLACE = "unknown_place"
     UNKNOWN_FIELD = "unknown_field"

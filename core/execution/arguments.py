@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
+from jsonschema.exceptions import ValidationError, best_match
 
 from core.catalog.manifest import Manifest
 from core.errors import CallRefused, ErrorCode
@@ -194,8 +194,8 @@ def validate(
 
     Null, "" and, where the schema's minimum is above it, 0 count as not given (small models fill
     every field); numbers, sizes and durations written as text become numbers. Raises
-    `CallRefused`: `invalid_args` naming the argument, `missing_input` when none of a
-    `requires_one_of` group is there.
+    `CallRefused`: `invalid_args` naming the argument, `too_many` for a list longer than the tool
+    takes, `missing_input` when none of a `requires_one_of` group is there.
     """
     supplied = set(manifest.runtime_args) & set(args)
     if supplied:
@@ -205,12 +205,7 @@ def validate(
         kept |= {name: runtime(name) for name in sorted(manifest.runtime_args)}
     error = best_match(_validator(manifest).iter_errors(kept))
     if error is not None:
-        where = ".".join(str(part) for part in error.absolute_path)
-        raise CallRefused(
-            ErrorCode.INVALID_ARGS,
-            f"{where}: {error.message}"[:300] if where else error.message[:300],
-            argument=where,
-        )
+        raise _refused(error)
     groups = manifest.requires_one_of
     if groups and not any(all(name in kept for name in group) for group in groups):
         needed = " or ".join(" and ".join(group) for group in groups)
@@ -255,8 +250,21 @@ def validate_partly(
     for error in _validator(manifest).iter_errors(dict(args)):
         # What a reference will bring is no fault yet; everything else is.
         if error.validator != "required" or error.absolute_path:
-            where = ".".join(str(part) for part in error.absolute_path)
-            raise CallRefused(ErrorCode.INVALID_ARGS, f"{where}: {error.message}"[:300])
+            raise _refused(error)
+
+
+def _refused(error: ValidationError) -> CallRefused:
+    """What the schema says against a value, without the value where that is long."""
+    where = ".".join(str(part) for part in error.absolute_path)
+    if error.validator == "maxItems" and isinstance(error.instance, list):
+        count, limit = len(error.instance), error.validator_value
+        detail = f"{where}: {count} items, at most {limit} in one call"
+        return CallRefused(ErrorCode.TOO_MANY, detail, argument=where, count=count, limit=limit)
+    said = error.message
+    if len(said) > 250:  # it begins with the value
+        said = f"against {error.validator} {error.validator_value}"[:250]
+    detail = f"{where}: {said}" if where else said
+    return CallRefused(ErrorCode.INVALID_ARGS, detail, argument=where)
 
 
 def _is_empty(value: Any, spec: Mapping[str, Any]) -> bool:

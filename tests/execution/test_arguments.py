@@ -163,6 +163,25 @@ def test_validate_refuses_what_the_schema_does_not_allow(args: dict[str, Any]) -
     assert refused.value.code is ErrorCode.INVALID_ARGS
 
 
+def test_validate_of_too_many_items_says_how_many_it_may_be_and_none_of_them() -> None:
+    items = [{"ok": True, "path": f"/n/{number}.txt"} for number in range(600)]
+
+    with pytest.raises(CallRefused) as refused:
+        arguments.validate({"entries": items, "dst": "/n/dir"}, manifest("move_files"))
+
+    assert refused.value.code is ErrorCode.TOO_MANY
+    assert refused.value.params == {"argument": "entries", "count": 600, "limit": 500}
+    assert "600" in refused.value.detail
+    assert "/n/" not in refused.value.detail
+
+
+def test_validate_of_a_long_value_says_what_is_against_it() -> None:
+    with pytest.raises(CallRefused) as refused:
+        arguments.validate({"patterns": [{"glob": "x" * 900}]}, manifest("find_files"))
+
+    assert "against type string" in refused.value.detail
+
+
 def test_validate_without_any_of_a_needed_group_says_which() -> None:
     with pytest.raises(CallRefused, match="paths or from_step") as refused:
         arguments.validate({"tail_lines": 3}, manifest("read_files"))

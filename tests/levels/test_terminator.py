@@ -229,3 +229,12 @@ def test_close_of_a_folder_moved_into_itself_is_no_answer() -> None:
 
     assert closing.reply.final_kind is FinalKind.ERROR
     assert "dentro se stessa (~/notes/box)" in closing.reply.plain
+
+
+def test_close_of_a_change_of_too_many_items_is_no_answer() -> None:
+    failed = Observation.failed(ErrorCode.TOO_MANY, argument="entries", count=5000, limit=500)
+
+    closing = end(record(1, "move_files", failed, from_step=1), answer="Ecco.", request="sposta")
+
+    assert closing.reply.final_kind is FinalKind.ERROR
+    assert "5.000, e arrivo a 500" in closing.reply.plain
