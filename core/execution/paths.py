@@ -7,6 +7,7 @@ swap after this check gains nothing.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import re
@@ -179,18 +180,26 @@ def is_forbidden(path: str, scope: Scope) -> bool:
         return True
     if _FORBIDDEN_FILES.fullmatch(path):
         return True
-    home = os.path.realpath(Path.home())
     for tree in _FORBIDDEN_TREES:
         # C1: when /root is the home of the running user it is a home like any other.
-        if _inside(path, tree) and not (tree == "/root" and home == "/root"):
+        if _inside(path, tree) and not (tree == "/root" and "/root" in _own_homes()):
             return True
     return _inside(path, scope.product_home) and not _inside(path, scope.workspace)
 
 
 def is_system_tree(path: str) -> bool:
     """Whether a canonical path lies where only the system writes, outside the user's own home."""
-    home = os.path.realpath(Path.home())
-    return any(_inside(path, tree) for tree in _SYSTEM_TREES) and not _inside(path, home)
+    return any(_inside(path, tree) for tree in _SYSTEM_TREES) and not any(
+        _inside(path, home) for home in _own_homes()
+    )
+
+
+def _own_homes() -> set[str]:
+    """The running user's home as the environment says it, and as the system does."""
+    homes = {os.path.realpath(Path.home())}
+    with contextlib.suppress(KeyError):
+        homes.add(os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir))
+    return homes - {"/"}
 
 
 def check_scope(path: str, scope: Scope) -> None:
