@@ -15,6 +15,7 @@ from core.catalog.release import shipped_root
 from core.catalog.staging import is_staged_current, stage
 from core.clock import Clock, SystemClock
 from core.config import Settings
+from core.egress.broker import Broker
 from core.errors import StoreError, to_error_info
 from core.execution.cage.process import ProcessCage
 from core.execution.invoke import Gate
@@ -90,7 +91,7 @@ async def open_house(
         loader = CatalogLoader.of(settings)
         loader.current()
         gate = Gate(
-            cage=ProcessCage(),
+            cage=ProcessCage(broker=Broker()),
             stores=stores,
             clock=now,
             settings=settings,

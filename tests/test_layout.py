@@ -53,6 +53,7 @@ LAYERS = {
     "core.catalog.report": 2,
     "core.catalog.staging": 2,
     "core.egress": 2,
+    "core.egress.rules": 1,
     "core.execution.cage": 2,
     "core.execution.paths": 2,
     "core.i18n": 2,

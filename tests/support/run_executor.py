@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from core.catalog.manifest import Capability
 from core.execution.cage.process import Mode, ProcessCage
 from core.observation import Observation
 
@@ -33,6 +34,7 @@ class SimpleManifest:
     provenance: str = "own"
     timeout_s: float = 30.0
     limits: SimpleLimits = field(default_factory=SimpleLimits)
+    capabilities: tuple[Capability, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,10 @@ def read_program(folder: Path) -> SimpleProgram:
         provenance=data.get("provenance", "own"),
         timeout_s=float(data.get("timeout_s", 30)),
         limits=SimpleLimits(**limits),
+        capabilities=tuple(
+            Capability(one["name"], tuple(one.get("hints", ())))
+            for one in data.get("capabilities", ())
+        ),
     )
     return SimpleProgram(manifest, _python_files(folder))
 

@@ -60,8 +60,9 @@ def main(frame: dict[str, Any]) -> None:
         finally:
             posix._exit(1)
     null = posix.open("/dev/null", posix.O_RDWR)
-    for fd in (0, 1, 2, frame["progress_fd"]):
-        posix.dup2(null, fd)
+    for fd in (0, 1, 2, frame["progress_fd"], frame["broker_fd"]):
+        if fd is not None:
+            posix.dup2(null, fd)
     posix._exit(keep(worker))
 
 

@@ -52,13 +52,21 @@ async def run_child(
     max_output: int,
     timeout_s: float,
     on_progress: OnProgress | None = None,
+    broker_fd: int | None = None,
 ) -> Outcome:
     """Start a child, give it `build(progress_fd)` as standard input, and wait for its end.
 
-    At most `max_output` bytes are kept. When this task is cancelled the child and all below it
-    are ended first. Raises `OSError` when no child can be started.
+    A copy of `broker_fd` is handed to it under the same number. At most `max_output` bytes are
+    kept. When this task is cancelled the child and all below it are ended first. Raises `OSError`
+    when no child can be started.
     """
-    child = _Child(argv, build, max_output=max_output, on_progress=on_progress)
+    child = _Child(
+        argv,
+        build,
+        max_output=max_output,
+        on_progress=on_progress,
+        handed=() if broker_fd is None else (broker_fd,),
+    )
     try:
         return await child.wait(timeout_s)
     finally:
@@ -73,6 +81,7 @@ class _Child:
         *,
         max_output: int,
         on_progress: OnProgress | None,
+        handed: tuple[int, ...],
     ) -> None:
         self._max_output = max_output
         self._on_progress = on_progress
@@ -98,7 +107,7 @@ class _Child:
                 stdin=stdin,
                 stdout=out_w,
                 stderr=err_w,
-                pass_fds=(progress_w,),
+                pass_fds=(progress_w, *handed),
                 start_new_session=True,
                 cwd="/",
                 env={"LANG": "C.UTF-8"},

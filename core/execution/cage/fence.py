@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 def install(frame: dict[str, Any]) -> None:
     """Leave two ways to import: verified bytes, and what is allowed by name."""
     verified = VerifiedFinder(frame["modules"], frame["data"])
-    hosts = tuple(frame["call"].get("private_hosts") or ())
-    allowed = AllowedFinder(frame["packages"], frame["site_dirs"], hosts)
+    allowed = AllowedFinder(frame["packages"], frame["site_dirs"], frame["broker_fd"])
     sys.path.extend(frame["site_dirs"])
     sys.meta_path[:] = [verified, allowed]
     sys.argv[:] = [frame["main"]]
@@ -77,11 +76,11 @@ class AllowedFinder:
     """The standard library, and the packages the manifest declares with what they need."""
 
     def __init__(
-        self, packages: Iterable[str], site_dirs: Sequence[str], private_hosts: tuple[str, ...]
+        self, packages: Iterable[str], site_dirs: Sequence[str], broker_fd: int | None
     ) -> None:
         self._packages = frozenset(packages)
         self._site_dirs = list(site_dirs)
-        self._private_hosts = private_hosts
+        self._broker_fd = broker_fd
         self._stdlib = list(sys.path)
 
     def find_spec(
@@ -97,7 +96,7 @@ class AllowedFinder:
                 path = self._stdlib
             spec = PathFinder.find_spec(name, path, target)
             if name == "socket" and spec is not None and spec.loader is not None:
-                spec.loader = SocketLoader(spec.loader, self._private_hosts)  # type: ignore[assignment]
+                spec.loader = SocketLoader(spec.loader, self._broker_fd)  # type: ignore[assignment]
             return spec
         if top in self._packages:
             return PathFinder.find_spec(name, self._site_dirs if path is None else path, target)
@@ -114,9 +113,9 @@ class AllowedFinder:
 class SocketLoader:
     """Loads `socket` and puts the network hook in it, so that no call without network pays."""
 
-    def __init__(self, loader: Any, private_hosts: tuple[str, ...]) -> None:
+    def __init__(self, loader: Any, broker_fd: int | None) -> None:
         self._loader = loader
-        self._private_hosts = private_hosts
+        self._broker_fd = broker_fd
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
@@ -128,4 +127,4 @@ class SocketLoader:
         self._loader.exec_module(module)
         from executors._sdk import net
 
-        net.install(self._private_hosts)
+        net.install(self._broker_fd)

@@ -47,9 +47,11 @@ def build_frame(
     packages: Packages,
     limits: Limits,
     progress_fd: int,
+    broker_fd: int | None = None,
 ) -> bytes:
     """The bytes the child's loader reads from its standard input. Raises `ValueError` when the
-    call holds something that is no JSON value."""
+    call holds something that is no JSON value. `broker_fd`: the child's way out to the network,
+    None when it has no right to it."""
     modules: dict[str, Module] = {_ROOT: (True, b"", False), f"{_ROOT}.{name}": (True, b"", False)}
     data: dict[str, bytes] = {}
     for folder, contents in (("_sdk", sdk_files), (name, files)):
@@ -66,6 +68,7 @@ def build_frame(
         "site_dirs": packages.site_dirs,
         "limits": kernel_limits(limits),
         "progress_fd": progress_fd,
+        "broker_fd": broker_fd,
     }
     return marshal.dumps((_own_code(bootstrap), frame))
 

@@ -1,7 +1,8 @@
 """The cage: one executor call in a fresh process, from verified bytes to an observation.
 
-Behind the one method `run` stand, later, a zygote, Landlock, seccomp and the egress broker. Knows
-nothing of policy: what comes here has been allowed.
+Behind the one method `run` stand, later, a zygote, Landlock and seccomp. A call whose manifest has
+a right to the network gets a line to the egress broker, and no other way out. Knows nothing of
+policy: what comes here has been allowed.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from core.egress.broker import Broker
+from core.egress.rules import Reach, Right
 from core.errors import ErrorCode
 from core.execution.cage import bootstrap, wire
 from core.execution.cage.child import OnProgress, Outcome, run_child
@@ -48,6 +52,8 @@ class ProgramManifest(Protocol):
     @property
     def requires(self) -> tuple[str, ...]: ...
     @property
+    def capabilities(self) -> Sequence[Right]: ...
+    @property
     def provenance(self) -> str: ...
     @property
     def timeout_s(self) -> float: ...
@@ -74,12 +80,18 @@ class SdkFiles(Protocol):
 class ProcessCage:
     """Runs calls, at most `max_parallel` at once, the others in order of arrival.
 
-    `python` must be of the same version as the engine's: code travels compiled.
+    `python` must be of the same version as the engine's: code travels compiled. `broker` connects
+    for those that may use the network.
     """
 
     def __init__(
-        self, *, python: Path = Path(sys.executable), max_parallel: int | None = None
+        self,
+        *,
+        python: Path = Path(sys.executable),
+        max_parallel: int | None = None,
+        broker: Broker | None = None,
     ) -> None:
+        self._broker = broker or Broker()
         self._argv: tuple[str, ...] = (str(python), "-I", "-S", "-c", LOADER)
         self._slots = asyncio.Semaphore(max_parallel or max(4, os.cpu_count() or 1))
 
@@ -113,26 +125,30 @@ class ProcessCage:
                 ErrorCode.SANDBOX_UNAVAILABLE, f"package {exc} is not installed", package=str(exc)
             )
 
-        def build(progress_fd: int) -> bytes:
-            return build_frame(
-                manifest.name,
-                executor.files,
-                sdk.files,
-                {**call, "mode": mode},
-                packages=packages,
-                limits=bounds,
-                progress_fd=progress_fd,
-            )
-
         async with self._slots:
             try:
-                outcome = await run_child(
-                    self._argv,
-                    build,
-                    max_output=bounds.output_bytes,
-                    timeout_s=seconds,
-                    on_progress=on_progress,
-                )
+                async with self._way_out(manifest, call) as broker_fd:
+
+                    def build(progress_fd: int) -> bytes:
+                        return build_frame(
+                            manifest.name,
+                            executor.files,
+                            sdk.files,
+                            {**call, "mode": mode},
+                            packages=packages,
+                            limits=bounds,
+                            progress_fd=progress_fd,
+                            broker_fd=broker_fd,
+                        )
+
+                    outcome = await run_child(
+                        self._argv,
+                        build,
+                        max_output=bounds.output_bytes,
+                        timeout_s=seconds,
+                        on_progress=on_progress,
+                        broker_fd=broker_fd,
+                    )
             except OSError as exc:
                 short = exc.errno in _SHORT_OF
                 code = ErrorCode.RESOURCE_LIMIT if short else ErrorCode.SANDBOX_UNAVAILABLE
@@ -145,6 +161,18 @@ class ProcessCage:
         if len(outcome.output) > _PARSE_INLINE_BYTES:
             return await asyncio.to_thread(_read, outcome, manifest, mode, seconds, bounds)
         return _read(outcome, manifest, mode, seconds, bounds)
+
+    @asynccontextmanager
+    async def _way_out(
+        self, manifest: ProgramManifest, call: Mapping[str, Any]
+    ) -> AsyncIterator[int | None]:
+        """The child's line to the broker, for as long as the call lasts; None without a right."""
+        reach = Reach.of(manifest.capabilities, call.get("private_hosts") or ())
+        if reach is None:
+            yield None
+            return
+        async with self._broker.serve(reach) as broker_fd:
+            yield broker_fd
 
 
 def _read(
