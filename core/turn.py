@@ -16,7 +16,7 @@ from core.catalog.loader import CatalogLoader
 from core.clock import Clock
 from core.config import Settings
 from core.errors import ErrorCode, ErrorInfo, MetnosError, ModelError, to_error_info
-from core.execution.context import Exchange, TurnContext
+from core.execution.context import Exchange, TurnContext, private_hosts_for
 from core.execution.invoke import Gate
 from core.execution.paths import scope_for
 from core.i18n import Texts
@@ -36,7 +36,8 @@ from core.messages import (
     TurnEvent,
     TurnStarted,
 )
-from core.store import actors, effects, turns
+from core.store import actors, effects, grants, turns
+from core.store.grants import Granted
 from core.store.stores import Stores
 from core.store.turn_log import TurnLog, append_missing
 from core.turn_ends import TurnEnds
@@ -215,6 +216,11 @@ class Turns:
                 if actor is None
                 else await turns.recent(tx, inbound.address.key, actor.id, CONVERSATION_TURNS)
             )
+            granted = (
+                Granted()
+                if actor is None
+                else await grants.granted_to(tx, actor.id, self._clock.now())
+            )
         if actor is None:
             queue.put_nowait(self._ends.unkept(inbound, ErrorInfo(ErrorCode.NOT_AUTHORIZED)))
             return
@@ -234,6 +240,7 @@ class Turns:
             request[:MAX_REQUEST],
             [e for e in talk if now - e.ended_at <= CONVERSATION_AGE],
             quoted=inbound.quoted,
+            granted=granted,
         )
         if former is None:
             async with self._stores.main.write() as tx:
@@ -336,6 +343,7 @@ class Turns:
         request: str,
         talk: Collection[turns.Exchange],
         quoted: str | None = None,
+        granted: Granted | None = None,
     ) -> TurnContext:
         return TurnContext(
             turn_id=turn_id,
@@ -346,7 +354,8 @@ class Turns:
             now=now,
             request=request,
             catalog=self._loader.current(),
-            scope=scope_for(actor, self._settings),
+            scope=scope_for(actor, self._settings, granted),
+            private_hosts=private_hosts_for(actor, self._settings, granted),
             conversation=tuple(
                 Exchange(e.request[:MOST_REMEMBERED], e.answer[:MOST_REMEMBERED]) for e in talk
             ),

@@ -32,6 +32,7 @@ LAYERS = {
     # 1 rules
     "core.catalog": 1,
     "core.execution": 1,
+    "core.execution.addresses": 1,
     "core.execution.arguments": 1,
     "core.execution.guards": 1,
     "core.execution.handle": 1,
@@ -63,6 +64,7 @@ LAYERS = {
     "core.execution.builtins": 3,
     "core.execution.context": 3,
     "core.execution.invoke": 3,
+    "core.execution.origins": 3,
     "core.learning": 3,
     "core.levels.briefing": 3,
     "core.levels.candidates": 3,

@@ -20,9 +20,17 @@ from core.config import Settings
 from core.errors import CallRefused, ErrorCode, StoreError, to_error_info
 from core.execution import arguments, builtins, guards, handle, policy
 from core.execution.cage.process import ProcessCage
-from core.execution.context import StateLookup, TurnContext, provenance_of_turn
-from core.execution.paths import TRASH, canonical_path, check_scope, is_forbidden, is_system_tree
-from core.observation import Effects, Observation, Provenance
+from core.execution.context import StateLookup, TurnContext
+from core.execution.origins import address_refusal, listed, origin_of, urls_in
+from core.execution.paths import (
+    TRASH,
+    canonical_path,
+    check_scope,
+    folders_of,
+    is_refused,
+    is_system_tree,
+)
+from core.observation import Effects, Observation
 from core.plan import FINAL_ANSWER, Step
 from core.store import effects, scratchpad, turns
 from core.store.database import Transaction
@@ -141,14 +149,19 @@ class Gate:
             attempt.key = guards.call_key(step.tool, args)
             paths = [p for group in arguments.paths_in(args, manifest).values() for p in group]
             for path in paths:
-                check_scope(path, context.scope)
+                check_scope(path, context.scope, write=manifest.is_mutating)
         except CallRefused as exc:
             self._note_refused(context, manifest, args, exc, attempt)
             raise
         attempt.checks["scope"] = "ok"
-        guards.check_duplicates(state.steps, step.tool, args, [*paths, *_urls(args, executor)])
+        guards.check_duplicates(state.steps, step.tool, args, [*paths, *urls_in(args, manifest)])
         guards.check_caps(state.steps, step.tool, step.args, manifest)
         self._judge(context, executor, args, paths, attempt)
+        unasked = address_refusal(step, args, manifest, context, state)
+        if unasked is not None:
+            attempt.checks["consent"] = policy.Consent.NEEDED.value
+            self._note(context, manifest, args, policy.Verdict(False, unasked.code.value))
+            raise unasked
         if manifest.is_mutating:
             await self._agree(context, state, executor, args, paths, attempt)
             await self._open_journal(context, state, executor, attempt)
@@ -156,7 +169,7 @@ class Gate:
         return await self.cage.run(
             executor,
             context.catalog.sdk,
-            self._document(context, state, step.tool, args),
+            self._document(context, state, manifest, args),
             mode="run",
             timeout_s=manifest.timeout_s,
             limits=manifest.limits,
@@ -177,7 +190,9 @@ class Gate:
             manifest,
             args,
             context.actor,
-            forbidden=[p for p in paths if is_forbidden(p, context.scope)],
+            forbidden=[
+                p for p in paths if is_refused(p, context.scope, mutating=manifest.is_mutating)
+            ],
             system=[p for p in paths if is_system_tree(p)],
         )
         attempt.checks["guard"] = "ok" if verdict.approved else "denied"
@@ -240,7 +255,7 @@ class Gate:
         seen = await self.cage.run(
             executor,
             context.catalog.sdk,
-            self._document(context, state, manifest.name, args),
+            self._document(context, state, manifest, args),
             mode="preview",
             timeout_s=manifest.timeout_s,
             limits=manifest.limits,
@@ -254,12 +269,12 @@ class Gate:
         preview = seen.content if isinstance(seen.content, Mapping) else seen.metadata
         attempt.preview = preview
         targets = [str(target) for target in preview.get("targets", paths)]
-        sinks = [str(v) for name in manifest.sinks for v in _listed(args.get(name))] or targets
+        sinks = [str(v) for name in manifest.sinks for v in listed(args.get(name))] or targets
         decision = policy.consent(
             manifest,
             count=int(preview.get("count", len(targets))),
-            in_workspace=all(context.scope.holds(target) for target in targets),
-            origin=_origin(sinks, context, state),
+            in_workspace=all(context.scope.holds(target, write=True) for target in targets),
+            origin=origin_of(sinks, context, state),
             named_each=all(policy.is_spoken_of(target, context.said) for target in targets),
             actor=context.actor,
         )
@@ -346,12 +361,12 @@ class Gate:
         await turns.save_state(tx, context.turn_id, state.to_json())
 
     def _document(
-        self, context: TurnContext, state: TurnState, tool: str, args: Mapping[str, Any]
+        self, context: TurnContext, state: TurnState, manifest: Manifest, args: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """The call as the child reads it."""
+        """The call as the child and the cage read it."""
         return {
             "v": 1,
-            "tool": tool,
+            "tool": manifest.name,
             "args": dict(args),
             "lang": context.lang,
             "tz": context.tz,
@@ -359,10 +374,10 @@ class Gate:
             "turn_id": context.turn_id,
             "step": len(state.steps) + 1,
             "actor_id": context.actor.id,
-            "roots": list(context.scope.roots),
+            **folders_of(manifest, context.scope),
             "home": context.scope.home,
             "trash_name": TRASH,
-            "private_hosts": list(self.settings.metnos_private_hosts),
+            "private_hosts": list(context.private_hosts),
             "user_agent": "Metnos",
         }
 
@@ -374,25 +389,3 @@ def _unknown(name: str, offered: frozenset[str]) -> str:
     kin = [n for n in names if verb_of(n) == verb_of(name) or object_of(n) == object_of(name)]
     found = list(dict.fromkeys([*near, *kin]))[:4]
     return f"{name[:64]} does not exist" + (f"; there is {', '.join(found)}" if found else "")
-
-
-def _listed(value: Any) -> list[Any]:
-    if value is None:
-        return []
-    return value if isinstance(value, list) else [value]
-
-
-def _urls(args: Mapping[str, Any], executor: LoadedExecutor) -> list[str]:
-    kinds = executor.manifest.sinks
-    return [str(v) for name in args if kinds.get(name) == "url" for v in _listed(args[name])]
-
-
-def _origin(values: list[str], context: TurnContext, state: TurnState) -> Provenance:
-    """Where the sink values come from: the person, the plan made before anything external was
-    read, or possibly the outside (C5)."""
-    planned_blind = state.plan is not None
-    if planned_blind or provenance_of_turn(state) is not Provenance.EXTERNAL:
-        return Provenance.USER
-    if all(policy.is_spoken_of(value, context.said) for value in values):
-        return Provenance.USER
-    return Provenance.EXTERNAL

@@ -12,7 +12,7 @@ import os
 import stat
 from contextlib import suppress
 
-from executors._sdk.files import TEMPORARY, Place, check_regular, folder, look
+from executors._sdk.files import TEMPORARY, Place, check_regular, check_single, folder, look
 from executors._sdk.result import Failure
 
 TYPE_CHECKING = False
@@ -139,17 +139,13 @@ def make_folders(place: Place, *, mode: int = 0o777) -> list[Place]:
 
 
 def check_writable(place: Place, info: os.stat_result | None, *, links: int = 1) -> None:
-    """Raise `Failure` when `info` is no ordinary file with a single name.
-
-    Writing to a file with more names would part it from the others without anybody noticing.
-    """
+    """Raise `Failure` when `info` is no ordinary file with a single name."""
     if not place.parts:
         raise Failure("is_directory", "this is a folder")
     if info is None:
         return
     check_regular(info)
-    if info.st_nlink > links:
-        raise Failure("not_regular", "the file has more than one name (hard links)")
+    check_single(info, links=links)
 
 
 def chunks_of(fd: int) -> Iterator[bytes]:
