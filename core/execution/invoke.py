@@ -17,11 +17,10 @@ from core.catalog.loader import LoadedExecutor
 from core.catalog.manifest import Manifest
 from core.clock import Clock
 from core.config import Settings
-from core.errors import CallRefused, ErrorCode, StoreError, to_error_info
-from core.execution import arguments, builtins, guards, handle, policy
+from core.errors import CallRefused, ErrorCode, to_error_info
+from core.execution import arguments, builtins, guards, keeping, policy, sources
 from core.execution.cage.process import ProcessCage
 from core.execution.context import StateLookup, TurnContext
-from core.execution.origins import address_refusal, listed, origin_of, urls_in
 from core.execution.paths import (
     TRASH,
     canonical_path,
@@ -30,10 +29,8 @@ from core.execution.paths import (
     is_refused,
     is_system_tree,
 )
-from core.observation import Effects, Observation
+from core.observation import Effects, Observation, Provenance
 from core.plan import FINAL_ANSWER, Step
-from core.store import effects, scratchpad, turns
-from core.store.database import Transaction
 from core.store.stores import Stores
 from core.store.turn_log import PolicyLog
 from core.turn_state import StepRecord, TurnState
@@ -41,11 +38,7 @@ from core.vocabulary import object_of, verb_of
 
 log = logging.getLogger(__name__)
 
-_OUTCOME = {
-    Effects.DONE: effects.EffectState.DONE,
-    Effects.NONE: effects.EffectState.FAILED,
-    Effects.UNKNOWN: effects.EffectState.UNKNOWN,
-}
+_EXTERNAL = Provenance.EXTERNAL
 
 ProgressSink = Callable[[int | None, int | None], None]
 
@@ -101,7 +94,7 @@ class Gate:
         record = StepRecord(
             number=len(state.steps) + 1,
             tool=step.tool,
-            raw_args=step.args,
+            raw_args=arguments.storable(step.args),
             resolved_args=attempt.resolved,
             observation=observation,
             shown={},
@@ -111,7 +104,9 @@ class Gate:
             latency_ms=round((self.clock.monotonic() - started) * 1000),
             preview=attempt.preview,
         )
-        return await self._keep(context, state, record, attempt)
+        return await keeping.keep(
+            self.stores, self.clock, context, state, record, journal=attempt.journal
+        )
 
     async def _pass(
         self,
@@ -122,16 +117,20 @@ class Gate:
         attempt: _Attempt,
         on_progress: ProgressSink | None,
     ) -> Observation:
+        guards.check_steps(state.steps)
         lookup = StateLookup(context, state)
         if step.tool in builtins.BUILTINS:
+            if step.tool != FINAL_ANSWER and step.tool not in offered:
+                raise CallRefused(ErrorCode.UNKNOWN_TOOL, _unknown(step.tool, offered))
             attempt.resolved = arguments.resolve_references(step.args, None, lookup)
             guards.check_caps(state.steps, step.tool, step.args, None)
             attempt.ran = True
             if step.tool == FINAL_ANSWER:
                 return Observation(ok=True, content=str(attempt.resolved.get("text", "")))
-            return await builtins.scratchpad_read(
+            read = await builtins.scratchpad_read(
                 self.stores, self.clock, context, attempt.resolved
             )
+            return replace(read, provenance=sources.of_entry(attempt.resolved["id"], state))
         executor = context.catalog.executors.get(step.tool)
         if executor is None or step.tool not in offered:
             raise CallRefused(ErrorCode.UNKNOWN_TOOL, _unknown(step.tool, offered), tool=step.tool)
@@ -154,19 +153,22 @@ class Gate:
             self._note_refused(context, manifest, args, exc, attempt)
             raise
         attempt.checks["scope"] = "ok"
-        guards.check_duplicates(state.steps, step.tool, args, [*paths, *urls_in(args, manifest)])
+        urls = _urls(args, executor)
+        guards.check_duplicates(state.steps, step.tool, args, [*paths, *urls])
         guards.check_caps(state.steps, step.tool, step.args, manifest)
         self._judge(context, executor, args, paths, attempt)
-        unasked = address_refusal(step, args, manifest, context, state)
+        unasked = sources.address_refusal(urls, step.args, context, state)
         if unasked is not None:
             attempt.checks["consent"] = policy.Consent.NEEDED.value
             self._note(context, manifest, args, policy.Verdict(False, unasked.code.value))
             raise unasked
         if manifest.is_mutating:
-            await self._agree(context, state, executor, args, paths, attempt)
-            await self._open_journal(context, state, executor, attempt)
+            await self._agree(context, state, executor, step.args, args, paths, attempt)
+            attempt.journal = await keeping.open_journal(
+                self.stores, self.clock, context, state, manifest.name, attempt.preview or {}
+            )
         attempt.ran = True
-        return await self.cage.run(
+        observation = await self.cage.run(
             executor,
             context.catalog.sdk,
             self._document(context, state, manifest, args),
@@ -175,6 +177,10 @@ class Gate:
             limits=manifest.limits,
             on_progress=on_progress,
         )
+        if not manifest.is_mutating and sources.of_steps(step.args, state) is _EXTERNAL:
+            # Sorting or filtering what the outside said makes nothing of it ours.
+            observation = replace(observation, provenance=_EXTERNAL)
+        return observation
 
     def _judge(
         self,
@@ -246,6 +252,7 @@ class Gate:
         context: TurnContext,
         state: TurnState,
         executor: LoadedExecutor,
+        raw: Mapping[str, Any],
         args: dict[str, Any],
         paths: list[str],
         attempt: _Attempt,
@@ -269,12 +276,12 @@ class Gate:
         preview = seen.content if isinstance(seen.content, Mapping) else seen.metadata
         attempt.preview = preview
         targets = [str(target) for target in preview.get("targets", paths)]
-        sinks = [str(v) for name in manifest.sinks for v in listed(args.get(name))] or targets
+        sinks = [str(v) for name in manifest.sinks for v in _listed(args.get(name))] or targets
         decision = policy.consent(
             manifest,
             count=int(preview.get("count", len(targets))),
             in_workspace=all(context.scope.holds(target, write=True) for target in targets),
-            origin=origin_of(sinks, context, state),
+            origin=sources.origin_of(sinks, raw, manifest, context, state),
             named_each=all(policy.is_spoken_of(target, context.said) for target in targets),
             actor=context.actor,
         )
@@ -285,80 +292,6 @@ class Gate:
                 "this needs the person's consent, which cannot be asked for yet: tell them that",
                 count=int(preview.get("count", len(targets))),
             )
-
-    async def _open_journal(
-        self,
-        context: TurnContext,
-        state: TurnState,
-        executor: LoadedExecutor,
-        attempt: _Attempt,
-    ) -> None:
-        preview = attempt.preview or {}
-        number = len(state.steps) + 1
-        summary = {
-            name: preview[name] for name in ("targets", "count", "bytes") if name in preview
-        }
-        async with self.stores.main.write() as tx:
-            attempt.journal = effects.effect_key(context.turn_id, number)
-            await effects.start(
-                tx,
-                key=attempt.journal,
-                turn_id=context.turn_id,
-                step=number,
-                tool=executor.manifest.name,
-                before={"found": preview.get("before")},
-                expected={"wanted": preview.get("after"), "undo": preview.get("undo")},
-                summary=summary,
-                now=self.clock.now(),
-            )
-
-    async def _keep(
-        self, context: TurnContext, state: TurnState, record: StepRecord, attempt: _Attempt
-    ) -> StepRecord:
-        """Give the record its shown form; commit journal, state and scratchpad as needed."""
-        shown = handle.shown_small(record.observation)
-        if shown is not None or record.tool == builtins.SCRATCHPAD_READ:
-            shown = shown or record.observation.for_model()
-            record = replace(record, shown=shown)
-            if attempt.journal is not None:
-                async with self.stores.main.write() as tx:
-                    await self._finish(tx, context, state.with_step(record), attempt)
-            return record
-        stored = handle.to_store(record.observation)
-        entry_id = self.clock.new_id()[:16]
-        seen = handle.shown_handle(record.observation, stored, entry_id)
-        record = replace(record, shown=seen)
-        try:
-            async with self.stores.main.write() as tx:
-                await scratchpad.put(
-                    tx,
-                    entry_id=entry_id,
-                    actor_id=context.actor.id,
-                    turn_id=context.turn_id,
-                    step=record.number,
-                    tool=record.tool,
-                    kind=stored.kind,
-                    content=stored.text,
-                    now=self.clock.now(),
-                )
-                if attempt.journal is not None:
-                    await self._finish(tx, context, state.with_step(record), attempt)
-        except StoreError as exc:
-            log.exception("scratchpad refused an entry")
-            if attempt.journal is not None:
-                raise
-            failed = Observation.failed(to_error_info(exc))
-            record = replace(record, observation=failed, shown=failed.for_model())
-        return record
-
-    async def _finish(
-        self, tx: Transaction, context: TurnContext, state: TurnState, attempt: _Attempt
-    ) -> None:
-        """Close the journal entry in the transaction that advances the turn."""
-        left = state.steps[-1].observation.effects
-        assert attempt.journal is not None  # noqa: S101 - the caller has looked
-        await effects.finish(tx, attempt.journal, _OUTCOME[left], self.clock.now())
-        await turns.save_state(tx, context.turn_id, state.to_json())
 
     def _document(
         self, context: TurnContext, state: TurnState, manifest: Manifest, args: Mapping[str, Any]
@@ -389,3 +322,14 @@ def _unknown(name: str, offered: frozenset[str]) -> str:
     kin = [n for n in names if verb_of(n) == verb_of(name) or object_of(n) == object_of(name)]
     found = list(dict.fromkeys([*near, *kin]))[:4]
     return f"{name[:64]} does not exist" + (f"; there is {', '.join(found)}" if found else "")
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _urls(args: Mapping[str, Any], executor: LoadedExecutor) -> list[str]:
+    kinds = executor.manifest.sinks
+    return [str(v) for name in args if kinds.get(name) == "url" for v in _listed(args[name])]
