@@ -64,6 +64,10 @@ class Asker:
             socket.close(fd)
         raise _failure(error if isinstance(error, dict) else {})
 
+    def close(self) -> None:
+        """Hang up: nothing can be asked any more."""
+        self._line.close()
+
     def _ask(self, host: object, port: object, seconds: float) -> tuple[dict[str, Any], list[int]]:
         import json
 

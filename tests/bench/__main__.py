@@ -24,6 +24,7 @@ PARTS = (
     "prefilter",
     "catalog",
     "call",
+    "egress",
     "overhead",
     "tokens",
     "messages",

@@ -308,7 +308,7 @@ def test_answer_that_comes_too_late_leaves_no_descriptor():
         asks._line.send(json.dumps({"id": 77, "host": "x.example", "port": 80}).encode())
         asks.create_connection(("x.example", 80), 5).close()
         left = descriptors_when(before)
-        asks._line.close()
+        asks.close()
     assert left == before
 
 

@@ -96,4 +96,4 @@ def asker(reach: Reach, **about: Any) -> Iterator[Asker]:
         try:
             yield asks
         finally:
-            asks._line.close()
+            asks.close()

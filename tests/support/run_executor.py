@@ -86,6 +86,7 @@ def call_document(
     now: str = "2026-03-18T09:00:00+00:00",
     home: Path | str = "/nonexistent",
     private_hosts: Sequence[str] = (),
+    closed: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A call document as the gate writes it."""
     return {
@@ -99,6 +100,8 @@ def call_document(
         "step": 1,
         "actor_id": "actor",
         "roots": [str(root) for root in roots],
+        "write_roots": [str(root) for root in roots],
+        "closed": dict(closed or {}),
         "home": str(home),
         "trash_name": ".metnos-trash",
         "private_hosts": list(private_hosts),
