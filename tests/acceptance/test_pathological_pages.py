@@ -8,7 +8,6 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -26,7 +25,6 @@ from tests.support.run_executor import (
 
 # What a call may need at most here; the manifest's own time is three minutes for twenty pages.
 CALL_S = 25.0
-SILENCE_S = 15.0
 RESPONSE_S = 1.0
 
 # Content → the errors that are honest about it; None: it is read after all, within the limits.
@@ -100,16 +98,18 @@ async def test_pathological_content_ends_within_limits_while_others_are_answered
             spent = time.monotonic() - start
 
     code = seen.error.code.value if seen.error else None
-    slow = sorted(took)[len(took) // 2] if took else 0.0
+    assert took
+    middle, worst = sorted(took)[len(took) // 2], max(took)
     print(
-        f"R12: {name}: {code or 'read'} in {spent:.1f} s;"
-        f" {len(took)} other calls, median {slow * 1000:.0f} ms"
+        f"R12: {name}: {code or 'read'} in {spent:.1f} s; {len(took)} other calls,"
+        f" median {middle * 1000:.0f} ms, worst {worst * 1000:.0f} ms"
     )
     assert code in CONTENTS[name]
     assert spent < CALL_S + 3
-    assert slow < RESPONSE_S
+    assert middle < RESPONSE_S
+    # Whatever else this machine does at the moment.
+    assert worst < 3 * RESPONSE_S
 
 
-async def test_pathological_contents_are_at_least_twelve():
+def test_pathological_contents_are_at_least_twelve():
     assert len(CONTENTS) >= 12
-    assert Path(__file__).exists()
