@@ -57,9 +57,7 @@ class House:
 
 def secrets_of(settings: Settings) -> list[str]:
     """Values that must never stand in a log."""
-    keys = [settings.telegram_bot_token, settings.metnos_llm_api_key]
-    keys += [tier.api_key for tier in settings.tiers.values()]
-    return [key.get_secret_value() for key in keys if key is not None]
+    return list(settings.secrets)
 
 
 def load_texts() -> Texts:

@@ -15,12 +15,19 @@ from dataclasses import dataclass
 from core.catalog.loader import CatalogLoader
 from core.clock import Clock
 from core.config import Settings
-from core.errors import ErrorCode, ErrorInfo, MetnosError, ModelError, to_error_info
+from core.errors import (
+    ErrorCode,
+    ErrorInfo,
+    MetnosError,
+    ModelError,
+    StoreError,
+    to_error_info,
+)
 from core.execution.context import Exchange, TurnContext, private_hosts_for
 from core.execution.invoke import Gate
 from core.execution.paths import scope_for
 from core.i18n import Texts
-from core.language import clean_request, guess_lang
+from core.language import choose_lang, clean_request
 from core.levels.engines import Engines
 from core.levels.runner import Outcome, Runner
 from core.llm.tiers import Tiers
@@ -36,6 +43,7 @@ from core.messages import (
     TurnEvent,
     TurnStarted,
 )
+from core.redaction import redact
 from core.store import actors, effects, grants, turns
 from core.store.grants import Granted
 from core.store.stores import Stores
@@ -68,6 +76,7 @@ class _Running:
     started: float
     state: TurnState
     stopped: bool = False
+    ending: bool = False
 
 
 class Turns:
@@ -131,8 +140,9 @@ class Turns:
         running = self._running.get(address.key)
         if running is None or running.task.done():
             return False
-        running.stopped = True
-        running.task.cancel()
+        if not running.ending:
+            running.stopped = True
+            running.task.cancel()
         await asyncio.wait([running.task])
         return True
 
@@ -252,7 +262,7 @@ class Turns:
                     actor_id=actor.id,
                     conversation=inbound.address.key,
                     lang=lang,
-                    request=context.request,
+                    request=redact(context.request),
                     now=now,
                 )
         state = TurnState(turn_id, context.request)
@@ -267,15 +277,28 @@ class Turns:
         queue.put_nowait(TurnStarted(turn_id, lang))
         try:
             outcome = await self._outcome(context, inbound, request, running, queue)
-            closed = await self._ends.close(context, outcome)
+            # From here on the turn has its end: a stop waits for it instead of making another.
+            running.ending = True
+            closed = await self._closed(context, outcome)
         except asyncio.CancelledError:
-            if not running.stopped:
+            if not running.stopped or running.ending:
                 raise
             task.uncancel()
+            running.ending = True
             closed = await self._ends.cut_short(
                 context, running.state, ErrorInfo(ErrorCode.STOPPED)
             )
         queue.put_nowait(closed)
+
+    async def _closed(self, context: TurnContext, outcome: Outcome) -> TurnClosed:
+        """The end of a turn; when its words cannot be made, an end in the simplest words."""
+        try:
+            return await self._ends.close(context, outcome)
+        except StoreError:
+            raise
+        except Exception as exc:
+            log.exception("end failed", extra={"turn_id": context.turn_id})
+            return await self._ends.cut_short(context, outcome.state, to_error_info(exc))
 
     async def _has_effects(self, turn_id: str) -> bool:
         async with self._stores.main.read() as tx:
@@ -329,9 +352,13 @@ class Turns:
         return executor.manifest.phrase[context.lang]
 
     def _lang(self, actor: Actor, inbound: Inbound, request: str) -> str:
-        default = self._settings.metnos_lang
-        known = actor.lang or inbound.lang
-        return known if known in self._texts.langs else guess_lang(request, default=default)
+        return choose_lang(
+            actor.lang,
+            inbound.lang,
+            known=self._texts.langs,
+            text=request,
+            default=self._settings.metnos_lang,
+        )
 
     def _context(
         self,

@@ -1,8 +1,9 @@
 """The gate: the one way by which a call becomes an action.
 
 In this order, always on resolved values: known and offered → references → JSON Schema → canonical
-values → scope → duplicates → caps → guard → judge → preview → consent → journal → cage →
-observation → journal → scratchpad. A call's own failure is an observation, never an exception.
+values → scope → grounding → duplicates → caps → guard → judge → preview → consent → journal →
+cage → observation → journal → scratchpad. A call's own failure is an observation, never an
+exception.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from core.catalog.manifest import Manifest
 from core.clock import Clock
 from core.config import Settings
 from core.errors import CallRefused, ErrorCode, to_error_info
-from core.execution import arguments, builtins, guards, keeping, policy, sources
+from core.execution import arguments, builtins, grounding, guards, keeping, policy, sources
 from core.execution.cage.process import ProcessCage
 from core.execution.context import StateLookup, TurnContext
 from core.execution.paths import (
@@ -54,6 +55,7 @@ class _Attempt:
     ran: bool = False
     preview: Mapping[str, Any] | None = None
     journal: str | None = None
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,13 @@ class Gate:
             preview=attempt.preview,
         )
         return await keeping.keep(
-            self.stores, self.clock, context, state, record, journal=attempt.journal
+            self.stores,
+            self.clock,
+            context,
+            state,
+            record,
+            journal=attempt.journal,
+            left_out=attempt.left_out,
         )
 
     async def _pass(
@@ -153,6 +161,7 @@ class Gate:
             self._note_refused(context, manifest, args, exc, attempt)
             raise
         attempt.checks["scope"] = "ok"
+        args = self._ground(context, state, step, manifest, args, attempt)
         urls = _urls(args, executor)
         guards.check_duplicates(state.steps, step.tool, args, [*paths, *urls])
         guards.check_caps(state.steps, step.tool, step.args, manifest)
@@ -182,6 +191,27 @@ class Gate:
             observation = replace(observation, provenance=_EXTERNAL)
         return observation
 
+    def _ground(
+        self,
+        context: TurnContext,
+        state: TurnState,
+        step: Step,
+        manifest: Manifest,
+        args: dict[str, Any],
+        attempt: _Attempt,
+    ) -> dict[str, Any]:
+        """The arguments without those that nobody gave and that the tool can do without."""
+        attempt.checks["grounding"] = "denied"
+        ground = sources.ground_of(context, state)
+        attempt.left_out = grounding.check(step.args, args, manifest, ground)
+        if not attempt.left_out:
+            attempt.checks["grounding"] = "ok"
+            return args
+        attempt.checks["grounding"] = f"without {', '.join(attempt.left_out)}"
+        attempt.resolved = {k: v for k, v in args.items() if k not in attempt.left_out}
+        attempt.key = guards.call_key(step.tool, attempt.resolved)
+        return attempt.resolved
+
     def _judge(
         self,
         context: TurnContext,
@@ -204,7 +234,7 @@ class Gate:
         attempt.checks["guard"] = "ok" if verdict.approved else "denied"
         if verdict.approved:
             verdict = policy.judge(
-                manifest, args, context.request, threshold=self.settings.metnos_judge_threshold
+                manifest, args, context.said, threshold=self.settings.metnos_judge_threshold
             )
             attempt.checks["judge"] = "ok" if verdict.approved else "denied"
         self._note(context, manifest, args, verdict)

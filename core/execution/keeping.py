@@ -6,7 +6,7 @@ A change is journalled before it runs; its end is committed together with the st
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -64,20 +64,26 @@ async def keep(
     record: StepRecord,
     *,
     journal: str | None,
+    left_out: Sequence[str] = (),
 ) -> StepRecord:
     """Give the record its shown form, and commit journal, state and scratchpad as needed.
+    `left_out`: arguments that were not used, which the model is told.
 
     Raises `StoreError` only for a step that was journalled: its end must not be lost.
     """
     shown = handle.shown_small(record.observation)
     if shown is not None or record.tool == builtins.SCRATCHPAD_READ:
         shown = shown or handle.shown_whole(record.observation)
+        if left_out:
+            shown = {**shown, "left_out": list(left_out)}
         record = replace(record, shown=shown)
         if journal is not None:
             async with stores.main.write() as tx:
                 await _finish(tx, clock, context, state.with_step(record), journal)
         return record
     stored = handle.to_store(record.observation)
+    if left_out:
+        stored = replace(stored, fields={"left_out": list(left_out), **stored.fields})
     entry_id = clock.new_id()[:16]
     record = replace(record, shown=handle.shown_handle(record.observation, stored, entry_id))
     try:

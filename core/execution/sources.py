@@ -1,7 +1,11 @@
-"""Where the values of a call come from: the person, this house, or the outside (C5)."""
+"""Where the values of a call come from: the person, this house, or the outside (C5).
+
+Knows the turn and looks whether a path exists; what follows from it is decided elsewhere.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,11 +14,14 @@ from core.errors import CallRefused, ErrorCode
 from core.execution.addresses import doubt_about, reads_private
 from core.execution.builtins import BUILTINS
 from core.execution.context import TurnContext, provenance_of_turn
+from core.execution.grounding import Ground
 from core.execution.policy import is_spoken_of
 from core.messages import Role
 from core.observation import Provenance
 from core.plan import FROM_STEP, steps_used
-from core.turn_state import TurnState
+from core.turn_state import StepRecord, TurnState
+
+MOST_TEXT = 200_000
 
 
 def origin_of(
@@ -38,6 +45,48 @@ def origin_of(
         sinks = {name: raw[name] for name in (*manifest.sinks, FROM_STEP) if name in raw}
         outside = of_steps(sinks, state)
     return Provenance.EXTERNAL if outside is Provenance.EXTERNAL else Provenance.USER
+
+
+def ground_of(context: TurnContext, state: TurnState) -> Ground:
+    """What the next call of this turn may stand on."""
+    talk = [
+        text for exchange in context.conversation for text in (exchange.request, exchange.answer)
+    ]
+    said = (context.request, *talk, *([context.quoted] if context.quoted else []))
+    worked = [record for record in state.steps if record.observation.ok]
+    return Ground(
+        said=said,
+        seen=lambda: _texts_of(worked),
+        roots=context.scope.roots,
+        zone=context.tz,
+        exists=os.path.lexists,
+        external=provenance_of_turn(state) is Provenance.EXTERNAL,
+        first=not worked,
+    )
+
+
+def _texts_of(records: Sequence[StepRecord]) -> list[str]:
+    """Every text that these steps brought or worked on, long ones cut; bodies are no texts."""
+    found: list[str] = []
+    for record in records:
+        observation = record.observation
+        for value in (record.resolved_args, observation.metadata, observation.content):
+            _collect(value, found)
+        for entry in observation.entries or ():
+            _collect(entry, found)
+    return found
+
+
+def _collect(value: Any, found: list[str]) -> None:
+    if isinstance(value, str):
+        found.append(value[:MOST_TEXT])
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if key != "blob":
+                _collect(item, found)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _collect(item, found)
 
 
 def of_steps(raw: Mapping[str, Any], state: TurnState) -> Provenance:

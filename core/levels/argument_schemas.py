@@ -172,11 +172,13 @@ class Arguments:
     def _content(self) -> Schema | None:
         """What is written: the person's words, or what a step brought; else the model's own."""
         options: list[Schema] = []
-        own = self.wish.spans.contents if self.from_text else ()
-        values = [*own, *self._references()]
+        said = self.wish.spans.contents
+        if said:  # the person dictated it: nothing else is to be written
+            return {"enum": list(said)} if self.from_text else None
+        values = self._references()
         if values:
             options.append({"enum": values})
-        if not self.wish.spans.contents and self.from_text and not self._must_refer():
+        if self.from_text and not self._must_refer():
             options.append({"type": "string"})
         if len(options) > 1:
             return {"anyOf": options}

@@ -21,12 +21,9 @@ from tests.bench.figures import resident_mb, spread, times
 from tests.support.executors import signed_home
 from tests.support.house import ask, house_settings
 
-_REQUESTS = (
-    "che ore sono a Tokyo?",
-    "trova i file pdf nella cartella note",
-    "leggi le ultime tre righe di ~/notes/diary.md",
-    "what time is it in Lisbon?",
-)
+_FIRST = "che ore sono a Tokyo?"
+_LATER = ("trova i file pdf nella cartella notes", "leggi le ultime tre righe di diary.md")
+_OTHER_LANGUAGE = "what time is it in Lisbon?"
 
 
 def run(argv: Sequence[str] = ()) -> dict[str, Any]:
@@ -57,19 +54,18 @@ async def _measured(path: Path) -> dict[str, Any]:
             start = time.perf_counter()
             await server.start()
             load = time.perf_counter() - start
-            cold = await _plan_ms(house, _REQUESTS[0])
-            warm = [
-                await _plan_ms(house, text)
-                for text in (_REQUESTS[1:] if times(3) > 2 else _REQUESTS[1:2])
-            ]
+            cold = await _plan_ms(house, _FIRST)
+            later = [await _plan_ms(house, text) for text in _LATER[: times(len(_LATER), least=1)]]
+            other = await _plan_ms(house, _OTHER_LANGUAGE)
             # A greeting has a prompt of its own; does the planning prompt survive it?
             greeting = await _plan_ms(house, "ciao")
-            after = await _plan_ms(house, _REQUESTS[0])
+            after = await _plan_ms(house, _FIRST)
             pid = server.pid
             return {
                 "load_s": round(load, 2),
                 "cold_plan_ms": cold,
-                "cached_plan": spread([ms / 1000 for ms in warm]),
+                "cached_plan": spread([ms / 1000 for ms in later]),
+                "other_language_cold_ms": other,
                 "greeting_ms": greeting,
                 "plan_after_greeting_ms": after,
                 "server_mb": resident_mb(pid) if pid else None,

@@ -207,11 +207,11 @@ def test_doctor_knows_the_bot_its_webhook_and_that_nobody_is_paired(
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "says"),
+    ("key", "age", "says"),
     [
-        (LAST_POLL, datetime.now(UTC) - timedelta(hours=2), "has not heard Telegram since"),
-        (LAST_POLL, datetime.now(UTC), "last heard"),
-        (CONFLICT, datetime.now(UTC), "Another program reads the messages of @casa_bot"),
+        (LAST_POLL, timedelta(hours=2), "has not heard Telegram since"),
+        (LAST_POLL, timedelta(), "last heard"),
+        (CONFLICT, timedelta(), "Another program reads the messages of @casa_bot"),
     ],
     ids=["deaf", "well", "second-hand token"],
 )
@@ -220,7 +220,7 @@ def test_doctor_reads_how_the_running_bot_fares(
     script: Script,
     telegram: Harness,  # noqa: F811
     key: str,
-    value: datetime,
+    age: timedelta,
     says: str,
 ) -> None:
     script(CALLS_TOOLS)
@@ -231,7 +231,8 @@ def test_doctor_reads_how_the_running_bot_fares(
         stores = await open_stores(load_settings(), SystemClock())
         async with stores.main.write() as tx:
             suffix = " @casa_bot" if key == CONFLICT else ""
-            await kv.put(tx, key, value.isoformat() + suffix)
+            moment = datetime.now(UTC) - age
+            await kv.put(tx, key, moment.isoformat() + suffix)
         await stores.close()
 
     asyncio.run(note())
