@@ -238,7 +238,9 @@ async def test_guard_denies_entries_of_a_step_that_point_at_the_key(person: Path
         assert KEY not in closed.reply.plain
         assert not [a for a in model.asked if KEY in json.dumps(a.body)]
         steps = turn_lines(home_of(house))[-1]["steps"]
-        assert not [s for s in steps if s["tool"] in {"read_files", "delete_files"} and s["ok"]]
+        touched = [s for s in steps if s["tool"] in {"read_files", "delete_files"} and s["ok"]]
+        # The walk has gone around the key, so there was nothing in it to read.
+        assert not [s for s in touched if s["resolved_args"] != {"entries": []}]
 
 
 async def test_walks_from_above_go_around_the_folders_of_keys(person: Path) -> None:

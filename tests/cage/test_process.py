@@ -50,11 +50,11 @@ async def test_call_carries_what_the_executor_may_know(room: Room):
         call.progress(1, 2)
         return {"ok": True, "content": [
             call.now.isoformat(), call.tz, call.lang, call.tool, call.mode, call.step,
-            call.trash_name, call.roots, call.private_hosts, call.user_agent,
+            call.trash_name, call.roots, call.closed, call.user_agent,
         ]}
     """
 
-    observation = await room.run(dedent(code), private_hosts=("nas.example",))
+    observation = await room.run(dedent(code))
 
     assert observation.content == [
         "2026-03-18T09:00:00+00:00",
@@ -65,7 +65,7 @@ async def test_call_carries_what_the_executor_may_know(room: Room):
         1,
         ".metnos-trash",
         [],
-        ["nas.example"],
+        {},
         "Metnos/0.1 (test)",
     ]
 

@@ -392,8 +392,8 @@ def test_folder_beneath_another_is_opened_by_either_way_alike(world, way, monkey
             beneath.open_folder(root, ("dir\0x",))
         with pytest.raises(OSError):  # noqa: PT011
             beneath.open_root(str(world / "root/link"))
-        for parts in (("dir",), ()):
-            os.close(beneath.open_folder(root, parts))
+        os.close(beneath.open_folder(root, ("dir",)))
+        os.close(beneath.open_folder(root, ()))
     finally:
         os.close(root)
 
