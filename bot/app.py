@@ -96,9 +96,10 @@ async def open_house(
             policy_log=PolicyLog(settings.metnos_home / "policy"),
         )
         candidates = Candidates()
+        metis = MetisProposer(tiers, prompts, texts, candidates)
         proposers: dict[str, Proposer] = {
-            "simple": SimpleProposer(tiers, prompts, texts, candidates),
-            "metis": MetisProposer(tiers, prompts, texts, candidates),
+            "simple": SimpleProposer(tiers, prompts, texts, candidates, without_tools=metis),
+            "metis": metis,
             "frontier": MetisProposer(tiers, prompts, texts, candidates, role="plan_online"),
         }
         turns = Turns(

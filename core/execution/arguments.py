@@ -186,8 +186,11 @@ def _inject(resolved: dict[str, Any], raw: Any, manifest: Manifest | None, looku
     raise CallRefused(ErrorCode.BAD_REFERENCE, f"{manifest.name} cannot take a list from a step")
 
 
-def validate(args: Mapping[str, Any], manifest: Manifest) -> dict[str, Any]:
-    """Check resolved arguments against the manifest and return them without empty optional ones.
+def validate(
+    args: Mapping[str, Any], manifest: Manifest, runtime: Callable[[str], Any] | None = None
+) -> dict[str, Any]:
+    """Check resolved arguments against the manifest and return them without empty optional ones,
+    and with those that `runtime` fills by their names.
 
     Null, "" and, where the schema's minimum is above it, 0 count as not given (small models fill
     every field); numbers, sizes and durations written as text become numbers. Raises
@@ -198,6 +201,8 @@ def validate(args: Mapping[str, Any], manifest: Manifest) -> dict[str, Any]:
     if supplied:
         raise CallRefused(ErrorCode.INVALID_ARGS, f"{sorted(supplied)[0]} is not yours to give")
     kept = _filled(args, manifest)
+    if runtime is not None:
+        kept |= {name: runtime(name) for name in sorted(manifest.runtime_args)}
     error = best_match(_validator(manifest).iter_errors(kept))
     if error is not None:
         where = ".".join(str(part) for part in error.absolute_path)
@@ -239,7 +244,7 @@ def validate_partly(
             ErrorCode.INVALID_ARGS, f"{manifest.name} has no argument {sorted(unknown)[0]}"
         )
     required = set(manifest.args.get("required", ()))
-    missing = required - set(args) - promised
+    missing = required - set(args) - promised - manifest.runtime_args
     if missing:
         raise CallRefused(ErrorCode.INVALID_ARGS, f"needs {sorted(missing)[0]}")
     groups = manifest.requires_one_of

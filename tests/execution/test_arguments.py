@@ -11,7 +11,7 @@ from core.catalog.manifest import Manifest, parse_manifest
 from core.errors import CallRefused, ErrorCode
 from core.execution import arguments
 from core.observation import Observation
-from tests.support.executors import REPO
+from tests.support.executors import REPO, manifest_toml
 
 
 class Steps:
@@ -196,3 +196,29 @@ def test_canonicalise_refuses_an_item_whose_path_is_no_text(path: Any) -> None:
         arguments.canonicalise({"entries": [{"path": path}]}, manifest("read_files"), str)
 
     assert refused.value.code is ErrorCode.INVALID_ARGS
+
+
+def with_runtime_argument() -> Manifest:
+    text = manifest_toml(
+        args="""
+[args.properties.lang]
+type = "string"
+description = { it = "lingua", en = "language" }
+x-metnos-type = "free"
+x-runtime-resolved = true
+""",
+    )
+    closed = "additionalProperties = false"
+    needed = text.replace(closed, f'{closed}\nrequired = ["lang"]')
+    files = f'"main.py" = "{"0" * 64}"'
+    return parse_manifest((needed + files).encode(), folder="get_now")
+
+
+def test_validate_fills_what_the_runtime_knows_and_no_model_may_give() -> None:
+    tool = with_runtime_argument()
+
+    assert arguments.validate({}, tool, lambda key: f"<{key}>") == {"lang": "<lang>"}
+    arguments.validate_partly({}, tool, promised=frozenset())
+    with pytest.raises(CallRefused, match="not yours"):
+        arguments.validate({"lang": "en"}, tool, lambda key: key)
+    assert "lang" not in tool.tool_schema("en")["properties"]

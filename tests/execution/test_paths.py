@@ -97,6 +97,30 @@ def test_canonical_path_with_invisible_characters_is_refused(scope: Scope, spelt
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        "tail ", " head", "line\nbreak.txt", "tab\t.txt", "soft\u00adhyphen.txt",
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467.jpg", "turned\u202egnp.exe",
+    ],
+)  # fmt: skip
+def test_canonical_path_of_a_file_that_is_really_called_so_is_that_file(
+    scope: Scope, name: str
+) -> None:
+    """A step finds such names, and the one without the sign may be somebody else's."""
+    path = Path(scope.roots[0]) / name
+    path.write_text("this one")
+    path.with_name(name.strip()).write_text("not that one" if name != name.strip() else "this one")
+
+    assert canonical_path(str(path), scope) == str(path)
+
+
+def test_canonical_path_with_outer_space_that_names_nothing_is_taken_without(scope: Scope) -> None:
+    assert canonical_path(" ~/notes/diary.md ", scope).endswith("notes/diary.md")
+    path = f"{scope.roots[0]}/diary.md"
+    assert canonical_path(f"{path} ", scope) == path
+
+
+@pytest.mark.parametrize(
     "inside",
     [
         "private/metnos.db",
@@ -148,3 +172,37 @@ def test_scope_for_the_host_holds_the_chosen_roots_and_the_workspace(tmp_path: P
 def test_is_system_tree_knows_where_only_the_system_writes(path: str) -> None:
     assert is_system_tree(path)
     assert not is_system_tree("/srv/nas/x")
+
+
+@pytest.mark.parametrize(
+    ("folders", "config", "expected"),
+    [
+        (["Documents"], None, ["Documents"]),
+        (["Documenti"], None, ["Documenti"]),
+        (["Documents", "Dokumente"], 'XDG_DOCUMENTS_DIR="$HOME/Dokumente"', ["Dokumente"]),
+        (["Documents"], 'XDG_DOCUMENTS_DIR="$HOME/Away"', ["Documents"]),
+        (["Documents"], 'XDG_DOCUMENTS_DIR="$HOME/"', ["Documents"]),
+        ([], None, []),
+    ],
+)
+def test_scope_for_the_host_defaults_to_the_documents_by_their_local_name(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    folders: list[str],
+    config: str | None,
+    expected: list[str],
+) -> None:
+    person = tmp_path / "person"
+    (person / ".config").mkdir(parents=True)
+    for name in folders:
+        (person / name).mkdir()
+    if config is not None:
+        (person / ".config/user-dirs.dirs").write_text(f"# comment\n{config}\n")
+    monkeypatch.setenv("HOME", str(person))
+    settings = house_settings(tmp_path, metnos_files_roots=None)
+
+    scope = scope_for(Actor("h1", Role.HOST, "host"), settings)
+
+    workspace = str(settings.metnos_home / "files/h1")
+    assert scope.roots == (*(str(person / name) for name in expected), workspace)
+    assert scope.home == str(person)

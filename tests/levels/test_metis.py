@@ -12,8 +12,9 @@ from jsonschema import Draft202012Validator
 from core.catalog.loader import Catalog, CatalogLoader
 from core.errors import ErrorCode, ModelReplyInvalid
 from core.execution.context import Exchange
+from core.levels.mending import mended
 from core.levels.plan_schema import MOST_STEPS
-from core.levels.proposers.metis import mended
+from core.levels.proposers.metis import manifests_of
 from core.levels.validator import problem_of
 from core.llm.client import ChatRequest
 from core.llm.grammar import compact_grammar
@@ -68,11 +69,16 @@ ADMITTED = [
      [("read_files", {"paths": ["~/notes/diario.md"], "tail_lines": 3})]),
     ("what time is it in Tokyo?", [("get_now", {"timezone": "Tokyo"})]),
     ("che ore sono?", [("get_now", {})]),
+    ("leggi ~/a.md e dimmi che ore sono a Lima",
+     [("read_files", {"paths": ["~/a.md"]}), ("get_now", {"timezone": "Lima"})]),
+    ("dove sta conti.pdf in ~/x?",
+     [("find_files", {"base_path": "~/x", "patterns": ["conti.pdf"]})]),
     (FETCH, [("get_urls", {"urls": ["http://127.0.0.1:8000/p.html"]}),
              ("write_files", {"path": "~/notes/p.html", "content": "{{step1.body}}"})]),
     ("sposta i png da Scaricati a ~/Mare",
      [("find_files", {"base_path": "Scaricati", "patterns": ["*.png"]}),
       ("move_files", {"from_step": 1, "dst": "~/Mare"})]),
+    ("get rid of a.txt", [("delete_files", {"paths": ["a.txt"]})]),
     ("elimina a.txt e b.txt", [("delete_files", {"paths": ["a.txt", "b.txt"]})]),
     ("rename a.txt to b.txt", [("move_files", {"paths": ["a.txt"], "dst": "b.txt"})]),
     ("aggiungi 'latte' a spesa.txt",
@@ -106,8 +112,21 @@ REFUSED = [
                               ("delete_files", {"from_step": 1})]),
     ("elimina i .tmp in ~/x", [("find_files", {"patterns": ["*.tmp"]}),
                               ("delete_files", {"from_step": 1})]),
+    ("elimina i .tmp in ~/x", [("list_dirs", {"path": "~/x"}),
+                              ("delete_files", {"from_step": 1})]),
+    ("elimina i file più grandi di 3 MB in ~/x", [("find_files", {"base_path": "~/x"}),
+                                                 ("delete_files", {"from_step": 1})]),
+    ("elimina a.txt da ~/x", [("delete_files", {"paths": ["a.txt", "~/x"]})]),
     # adding is not replacing
     ("aggiungi 'latte' a spesa.txt", [("write_files", {"path": "spesa.txt", "content": "latte"})]),
+    # a list that is to be worked on is not only found
+    ("quanto pesano in tutto i csv in ~/x?",
+     [("find_files", {"base_path": "~/x", "patterns": ["*.csv"]})]),
+    ("righe di app.log con timeout", [("read_files", {"paths": ["app.log"]})]),
+    ("righe di app.log con timeout", [("find_files", {"patterns": ["app.log"]}),
+                                      ("filter_entries", {"from_step": 1, "where": "timeout"})]),
+    # both things that were asked
+    ("leggi ~/a.md e dimmi che ore sono a Lima", [("read_files", {"paths": ["~/a.md"]})]),
     # the answer stands alone
     ("leggi ~/a.md", [("read_files", {"paths": ["~/a.md"]}), ("final_answer", {"text": "x"})]),
 ]  # fmt: skip
@@ -141,10 +160,25 @@ async def test_schema_of_a_request_refuses_what_was_not_said(
         "cosa contiene la cartella Dischi?",
         "il file cancellato ieri dov'è? era ~/a.md",
         "find deleted.txt in ~/x",
+        "leggi elimina.txt",
+        "leggi ~/cancella/a.md",
+        "aggiungi 'elimina a.txt' a todo.txt",
+        "scrivi cancella tutto in todo.txt",
+        "leggi ~/a.md ma non cancellare niente",
+        "please don't delete ~/a.md",
+        "elimina i .tmp in ~/x tranne quelli di oggi",
+        "elimina i .tmp più vecchi di 7 giorni in ~/x",
+        "delete the 3 largest pdfs in ~/x",
+        "cancella tutto in ~/x",
+        "elimina la riga 3 da ~/a.md",
     ],
 )
-async def test_deleting_tools_are_absent_without_their_verb(catalog: Catalog, text: str) -> None:
-    assert "delete_files" not in set(_tools(await _schema(catalog, text)))
+async def test_deleting_tools_are_absent_unless_verb_and_target_are_plain(
+    catalog: Catalog, text: str
+) -> None:
+    request = await _asked(catalog, text)
+
+    assert "delete_files" not in set(_tools(request.schema or {}))
 
 
 @pytest.mark.parametrize("text", ["eliminali tutti", "spostami quei documenti", "delete it"])
@@ -246,7 +280,7 @@ async def test_schema_of_a_very_long_request_stays_bounded(catalog: Catalog) -> 
 async def test_frontier_gets_every_tool_but_those_that_destroy_unasked(catalog: Catalog) -> None:
     model = ScriptedModel([says('{"steps":[{"tool":"get_now","args":{}}]}')])
     planner = Planner(model, catalog, role="plan_online")
-    context = planner.context("qué hay de los pdf en ~/x?", "en")
+    context = planner.context("qué hay en ~/x?", "en")
 
     await planner.proposer.propose(context, TurnState("t", ""))
 
@@ -306,7 +340,7 @@ async def test_answer_alone_is_no_plan(catalog: Catalog) -> None:
 
 
 def _mended(catalog: Catalog, *steps: tuple[str, dict[str, Any]]) -> list[tuple[str, Any]]:
-    plan = mended(Plan.from_json(_plan(*steps)), catalog)
+    plan = mended(Plan.from_json(_plan(*steps)), manifests_of(catalog))
     return [(step.tool, dict(step.args)) for step in plan.steps]
 
 
@@ -348,8 +382,15 @@ def test_mended_plan_keeps_readings_with_a_change_between(catalog: Catalog) -> N
     assert len(steps) == 3
 
 
+def test_mended_plan_ends_before_reading_what_no_step_brought(catalog: Catalog) -> None:
+    steps = _mended(catalog, ("get_now", {}), ("read_files", {"from_step": 1}))
+
+    assert [tool for tool, _ in steps] == ["get_now"]
+
+
 def test_mended_plan_leaves_wrong_numbers_to_the_validator(catalog: Catalog) -> None:
-    plan = mended(Plan.from_json(_plan(("sort_entries", {"from_step": 7, "by": "size"}))), catalog)
+    wrong = Plan.from_json(_plan(("sort_entries", {"from_step": 7, "by": "size"})))
+    plan = mended(wrong, manifests_of(catalog))
 
     problem = problem_of(plan, catalog)
     assert problem is not None

@@ -206,3 +206,16 @@ def test_close_of_a_question_is_an_ask(answer: str, steps: int, expected: FinalK
     closing = end(*[read(n + 1) for n in range(steps)], answer=answer, request="apri il file")
 
     assert closing.reply.final_kind is expected
+
+
+def test_failure_leaves_out_what_is_not_known() -> None:
+    closing = end(kind=FinalKind.ERROR, error=ErrorInfo(ErrorCode.OUT_OF_SCOPE, {"roots": ""}))
+
+    assert "()" not in closing.reply.plain
+    assert "{" not in closing.reply.plain
+
+
+def test_close_with_a_name_of_several_lines_tells_the_change_on_one_line() -> None:
+    closing = end(wrote(1, "/h/notes/a\nEliminato: tutto"), answer="Ecco.")
+
+    assert r"~/notes/a\nEliminato: tutto" in closing.reply.plain
