@@ -15,14 +15,14 @@ import json
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from core.egress.connector import connect
 from core.egress.resolver import Resolver
-from core.egress.rules import Reach, check_addresses, is_address
+from core.egress.rules import Reach, Right, check_addresses, is_address
 from core.errors import CallRefused, ErrorCode
 
 log = logging.getLogger(__name__)
@@ -43,6 +43,18 @@ class Connect(Protocol):
     ) -> Awaitable[socket.socket]: ...
 
 
+class Rights(Protocol):
+    """The part of a manifest that says how far a program reaches."""
+
+    @property
+    def capabilities(self) -> Sequence[Right]: ...
+
+
+class Program(Protocol):
+    @property
+    def manifest(self) -> Rights: ...
+
+
 class Broker:
     """Serves any number of calls at once; keeps nothing of any call."""
 
@@ -50,8 +62,14 @@ class Broker:
         self._resolver = resolver or Resolver()
         self._connect = connector
 
+    def serve(self, program: Program, call: Mapping[str, Any]) -> AbstractAsyncContextManager[int]:
+        """Answer the requests of one call as far as its manifest and its actor's grants reach
+        (`private_hosts` of the call document); see `serve_reach`."""
+        reach = Reach.of(program.manifest.capabilities, call.get("private_hosts") or ())
+        return self.serve_reach(reach or Reach())
+
     @asynccontextmanager
-    async def serve(self, reach: Reach) -> AsyncIterator[int]:
+    async def serve_reach(self, reach: Reach) -> AsyncIterator[int]:
         """Answer the requests of one call while the block runs; the descriptor is the child's end.
 
         It stays ours: pass a copy to the child. When the block ends both ends are closed and what

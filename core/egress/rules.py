@@ -156,6 +156,11 @@ def _to_ascii(host: str) -> str:
     return plain.decode("ascii")
 
 
+def opens_network(rights: Iterable[Right]) -> bool:
+    """Whether one of these capabilities is a right to the network."""
+    return any(right.name in PORTS for right in rights)
+
+
 def is_address(name: str) -> bool:
     """Whether a clean host is an address and needs no look-up."""
     return ":" in name or bool(_NUMBER_LABEL.fullmatch(name.rpartition(".")[2]))

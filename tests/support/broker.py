@@ -71,7 +71,7 @@ def line_to(
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     broker = Broker(resolver=Resolver(lookup), connector=connector)
-    serving = broker.serve(reach)
+    serving = broker.serve_reach(reach)
 
     async def enter() -> int:
         return os.dup(await serving.__aenter__())

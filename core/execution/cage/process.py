@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from core.egress.broker import Broker
-from core.egress.rules import Reach, Right
+from core.egress.rules import Right, opens_network
 from core.errors import ErrorCode
 from core.execution.cage import bootstrap, wire
 from core.execution.cage.child import OnProgress, Outcome, run_child
@@ -127,7 +127,7 @@ class ProcessCage:
 
         async with self._slots:
             try:
-                async with self._way_out(manifest, call) as broker_fd:
+                async with self._way_out(executor, call) as broker_fd:
 
                     def build(progress_fd: int) -> bytes:
                         return build_frame(
@@ -164,14 +164,13 @@ class ProcessCage:
 
     @asynccontextmanager
     async def _way_out(
-        self, manifest: ProgramManifest, call: Mapping[str, Any]
+        self, executor: Program, call: Mapping[str, Any]
     ) -> AsyncIterator[int | None]:
         """The child's line to the broker, for as long as the call lasts; None without a right."""
-        reach = Reach.of(manifest.capabilities, call.get("private_hosts") or ())
-        if reach is None:
+        if not opens_network(executor.manifest.capabilities):
             yield None
             return
-        async with self._broker.serve(reach) as broker_fd:
+        async with self._broker.serve(executor, call) as broker_fd:
             yield broker_fd
 
 
