@@ -156,7 +156,7 @@ class Gate:
         return await self.cage.run(
             executor,
             context.catalog.sdk,
-            self._document(context, state, step.tool, args),
+            self._document(context, state, step.tool, args, paths),
             mode="run",
             timeout_s=manifest.timeout_s,
             limits=manifest.limits,
@@ -240,7 +240,7 @@ class Gate:
         seen = await self.cage.run(
             executor,
             context.catalog.sdk,
-            self._document(context, state, manifest.name, args),
+            self._document(context, state, manifest.name, args, paths),
             mode="preview",
             timeout_s=manifest.timeout_s,
             limits=manifest.limits,
@@ -346,10 +346,18 @@ class Gate:
         await turns.save_state(tx, context.turn_id, state.to_json())
 
     def _document(
-        self, context: TurnContext, state: TurnState, tool: str, args: Mapping[str, Any]
+        self,
+        context: TurnContext,
+        state: TurnState,
+        tool: str,
+        args: Mapping[str, Any],
+        paths: list[str],
     ) -> dict[str, Any]:
-        """The call as the child reads it."""
+        """The call as the child reads it, and what the cage needs to close it in."""
         return {
+            "paths": paths,
+            "product_home": context.scope.product_home,
+            "workspace": context.scope.workspace,
             "v": 1,
             "tool": tool,
             "args": dict(args),

@@ -14,11 +14,14 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from core.config import Settings
 from core.errors import CallRefused, ErrorCode
 from core.messages import Actor, Role
+
+if TYPE_CHECKING:
+    from core.config import Settings
 
 TRASH = ".metnos-trash"
 

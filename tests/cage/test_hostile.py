@@ -9,6 +9,7 @@ from textwrap import dedent
 
 import pytest
 
+from core.errors import ErrorCode
 from core.observation import Effects
 from tests.cage.conftest import Room
 from tests.cage.hostile_answers import ANSWERS
@@ -18,8 +19,22 @@ from tests.cage.hostile_processes import PROCESSES, Case
 MIB = 1024 * 1024
 
 
-@pytest.mark.parametrize("case", [*PROCESSES, *ENDINGS, *ANSWERS], ids=lambda case: case.name)
+CASES = [*PROCESSES, *ENDINGS, *ANSWERS]
+# What the cage ends at once is still the keeper's to end where there is none.
+PLAIN = [case for case in CASES if case.caged is not None]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 async def test_hostile_executor_gets_its_code_and_leaves_nothing(room: Room, case: Case):
+    await _suffer(room, case, case.caged or case.expected)
+
+
+@pytest.mark.parametrize("case", PLAIN, ids=lambda case: case.name)
+async def test_hostile_executor_without_a_cage_gets_its_code(open_room: Room, case: Case):
+    await _suffer(open_room, case, case.expected)
+
+
+async def _suffer(room: Room, case: Case, expected: ErrorCode) -> None:
     await room.run("def run(c): return {'ok': True}")
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
@@ -30,7 +45,7 @@ async def test_hostile_executor_gets_its_code_and_leaves_nothing(room: Room, cas
     observation = await room.run(dedent(case.code), **case.about)
 
     assert observation.error is not None
-    assert (observation.error.code, observation.ok) == (case.expected, False)
+    assert (observation.error.code, observation.ok) == (expected, False)
     assert observation.effects is Effects.NONE
     assert time.monotonic() - started < 8
     assert room.left() == []
@@ -51,9 +66,37 @@ async def test_untidy_executor_that_answers_is_answered_and_leaves_nothing(room:
 
     observation = await room.run(dedent(case.code), {"token": room.token})
 
-    assert observation.ok, observation.error
+    assert observation.ok is (case.caged is None), observation.error
+    assert observation.error is None or observation.error.code is case.caged
     assert time.monotonic() - started < 5
     assert room.left() == []
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in UNTIDY if case.caged], ids=lambda case: case.name
+)
+async def test_untidy_executor_without_a_cage_leaves_nothing(open_room: Room, case: Case):
+    observation = await open_room.run(dedent(case.code), {"token": open_room.token})
+
+    assert observation.ok, observation.error
+    assert open_room.left() == []
+
+
+async def test_file_beyond_the_limit_is_a_resource_limit(room: Room, tmp_path: Path):
+    code = """
+    def run(c):
+        with open(c.roots[0] + "/big", "wb") as file:
+            while True:
+                file.write(bytes(65536))
+    """
+
+    observation = await room.run(
+        dedent(code), roots=[tmp_path], capabilities="fs:write", is_mutating=True
+    )
+
+    assert observation.error is not None
+    assert observation.error.code is ErrorCode.RESOURCE_LIMIT
+    assert (tmp_path / "big").stat().st_size == MIB
 
 
 async def test_large_arguments_that_nobody_reads_do_not_block(room: Room):

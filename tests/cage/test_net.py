@@ -283,8 +283,10 @@ def run(call):
 async def test_executor_reaches_a_granted_host_and_no_other(room: Room):
     with listening() as port:
         args = {"host": "localhost", "port": port}
-        granted = await room.run(CONNECT, args, private_hosts=("localhost",))
-        refused = await room.run(CONNECT, args)
+        granted = await room.run(
+            CONNECT, args, private_hosts=("localhost",), capabilities="network:http"
+        )
+        refused = await room.run(CONNECT, args, capabilities="network:http")
 
     assert granted.content == "hello"
     assert refused.error is not None
@@ -303,7 +305,9 @@ async def test_executor_reaches_a_granted_host_and_no_other(room: Room):
     ],
 )
 async def test_every_client_of_the_library_asks_the_hook(room: Room, code: str):
-    observation = await room.run(dedent(code), requires=("httpx",), memory_mb=1024)
+    observation = await room.run(
+        dedent(code), requires=("httpx",), memory_mb=1024, capabilities="network:http"
+    )
 
     assert observation.error is not None
     assert observation.error.code is ErrorCode.HOST_DENIED

@@ -6,6 +6,7 @@ import asyncio
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,11 @@ class SimpleLimits:
 
 
 @dataclass(frozen=True)
+class SimpleCapability:
+    name: str
+
+
+@dataclass(frozen=True)
 class SimpleManifest:
     name: str
     is_mutating: bool = False
@@ -33,6 +39,7 @@ class SimpleManifest:
     provenance: str = "own"
     timeout_s: float = 30.0
     limits: SimpleLimits = field(default_factory=SimpleLimits)
+    capabilities: tuple[SimpleCapability, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,9 @@ def read_program(folder: Path) -> SimpleProgram:
         provenance=data.get("provenance", "own"),
         timeout_s=float(data.get("timeout_s", 30)),
         limits=SimpleLimits(**limits),
+        capabilities=tuple(
+            SimpleCapability(table["name"]) for table in data.get("capabilities") or ()
+        ),
     )
     return SimpleProgram(manifest, _python_files(folder))
 
@@ -106,7 +116,13 @@ async def observe(
     """Run one call of an executor folder through the cage."""
     program = read_program(folder)
     document = call_document(program.manifest.name, args, **about)
-    return await ProcessCage().run(program, read_sdk(), document, mode=mode)
+    return await shared_cage().run(program, read_sdk(), document, mode=mode)
+
+
+@lru_cache(maxsize=1)
+def shared_cage() -> ProcessCage:
+    """One cage for all such calls: its zygotes outlive the event loops."""
+    return ProcessCage()
 
 
 def run_executor(
