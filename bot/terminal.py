@@ -1,7 +1,7 @@
 """A terminal as a channel: the same engine, asked from a keyboard or from a pipe.
 
-The engine lives on a thread of its own with its event loop, so that the main thread can wait at
-the prompt and hear Ctrl-C: at the prompt it leaves, during a turn it stops the turn.
+Runs on the main thread, beside the engine's, so that it hears Ctrl-C: at the prompt that leaves,
+during a turn it stops the turn.
 """
 
 from __future__ import annotations
@@ -10,18 +10,16 @@ import asyncio
 import concurrent.futures
 import shutil
 import sys
-import threading
-from collections.abc import Coroutine, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
-from bot.app import House, open_house, warm
+from bot.app import House
 from bot.cli.lines import is_bar_wanted, visible
 from bot.cli.output import Console
+from bot.engine import Engine
 from bot.terminal_text import reply_lines
-from core.config import Settings
 from core.messages import (
     ChatAddress,
     FinalKind,
@@ -40,8 +38,6 @@ from core.store import actors
 
 HERE = ChatAddress(actors.LOCAL_CHANNEL, actors.LOCAL_SENDER)
 LEAVING_WORDS = frozenset({"/exit", "/quit", "/esci"})
-_CLOSE_S = 20.0
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -66,62 +62,6 @@ class Answer:
             "steps": self.steps,
             "error": None if error is None else {"code": error.code, "detail": error.detail},
         }
-
-
-class Engine:
-    """A house on a thread. Entering opens it and raises what `open_house` raises; leaving closes
-    it in order, and a turn that still runs is taken up at the next start."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="engine", daemon=True)
-        self._opened: concurrent.futures.Future[House] = concurrent.futures.Future()
-        self._leave = asyncio.Event()
-        self._life: concurrent.futures.Future[None] | None = None
-
-    def __enter__(self) -> House:
-        self._thread.start()
-        self._life = self.start(self._live())
-        either: list[concurrent.futures.Future[Any]] = [self._opened, self._life]
-        done, _ = concurrent.futures.wait(either, return_when=concurrent.futures.FIRST_COMPLETED)
-        if self._opened not in done:
-            try:
-                self._life.result()
-            finally:
-                self._end_thread()
-        return self._opened.result()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        self._loop.call_soon_threadsafe(self._leave.set)
-        try:
-            if self._life is not None:
-                with suppress(concurrent.futures.TimeoutError):
-                    self._life.result(_CLOSE_S)
-        finally:
-            self._end_thread()
-
-    def start(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-        """Run something on the engine's loop."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    async def _live(self) -> None:
-        async with open_house(self._settings, "chat") as house:
-            async with house.stores.main.write() as tx:
-                await actors.ensure_local_host(tx, house.clock)
-            warming = asyncio.create_task(warm(house))
-            self._opened.set_result(house)
-            await self._leave.wait()
-            warming.cancel()
-            await asyncio.wait([warming])
-
-    def _end_thread(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(2)
-        if not self._thread.is_alive():
-            self._loop.close()
 
 
 class Terminal:

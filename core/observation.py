@@ -106,19 +106,18 @@ class Observation:
     def read(self, path: Sequence[str]) -> Any:
         """The value at a dotted path, for `{{stepN.path}}`.
 
-        Looked up in this order: the observation's own keys, `metadata`, and, when there is exactly
-        one entry, that entry. Whole numbers index lists. Raises `KeyError` when nothing is there.
+        Looked up in this order: the observation's own keys; the only entry, when there is exactly
+        one (C3); a `content` that is an object; `metadata`; and `count`, which always is there
+        when there is a list. Whole numbers index lists. Raises `KeyError` when nothing is there.
         """
         whole = self.to_json()
-        roots: list[Any] = [whole, whole.get("metadata", {})]
+        roots: list[Any] = [whole]
         if self.entries is not None and len(self.entries) == 1:
             roots.append(self.entries[0])
         if isinstance(self.content, Mapping):
             roots.append(self.content)
-        if path and path[0] == "count" and "count" not in self.metadata:
-            items = self.items()
-            if items is not None and len(path) == 1:
-                return len(items)
+        items = self.items()
+        roots += [self.metadata, {} if items is None else {"count": len(items)}]
         for root in roots:
             try:
                 return _walk(root, path)

@@ -22,15 +22,16 @@ FROM_STEP = "from_step"
 
 _REFERENCE = re.compile(
     r"""
-      (?: \{\{ \s* step(?P<n1>\d{1,3}) \. (?P<p1>[A-Za-z0-9_.]+) \s* \}\} )
-    | (?: \$\{ \s* step(?P<n2>\d{1,3}) \. (?P<p2>[A-Za-z0-9_.]+) \s* \} )
-    | (?: \$\{ RUNTIME: (?P<runtime>[^{}]{1,40}) \} )
-    | (?: \$\{ FILLER: (?P<filler>[A-Za-z0-9_]{1,40}) \} )
+      (?: \{\{ \s* step(?P<n1>\d{1,3}) \. (?P<p1>[\w.\[\]-]+) \s* \}\} )
+    | (?: \$\{ \s* step(?P<n2>\d{1,3}) \. (?P<p2>[\w.\[\]-]+) \s* \} )
+    | (?: \$\{ \s* RUNTIME: (?P<runtime>[^{}]{1,40}) \} )
+    | (?: \$\{ \s* FILLER: (?P<filler>[A-Za-z0-9_]{1,40}) \} )
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.IGNORECASE,
 )
 # What looks like a reference and is none: the call is refused, rather than sent with it.
-_BROKEN = re.compile(r"\{\{\s*step|\$\{\s*(?:step|RUNTIME:|FILLER:)")
+_BROKEN = re.compile(r"(?:\{\{|\$\{)\s*(?:step|RUNTIME:|FILLER:)", re.IGNORECASE)
+_INDEX = re.compile(r"\[(\d{1,6})\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +94,8 @@ def _reference(match: re.Match[str]) -> Reference:
     if match["filler"] is not None:
         return FillerReference(match["filler"])
     number, path = match["n1"] or match["n2"], match["p1"] or match["p2"]
-    keys = tuple(path.split("."))
-    if not all(keys):
+    keys = tuple(_INDEX.sub(r".\1", path).split("."))
+    if not all(keys) or any("[" in key or "]" in key for key in keys):
         raise CallRefused(ErrorCode.BAD_REFERENCE, f"cannot read {match[0]!r}")
     return StepReference(int(number), keys)
 

@@ -36,6 +36,7 @@ from core.messages import (
     TurnEvent,
     TurnStarted,
 )
+from core.redaction import redact
 from core.store import actors, effects, turns
 from core.store.stores import Stores
 from core.store.turn_log import TurnLog, append_missing
@@ -245,7 +246,7 @@ class Turns:
                     actor_id=actor.id,
                     conversation=inbound.address.key,
                     lang=lang,
-                    request=context.request,
+                    request=redact(context.request),
                     now=now,
                 )
         state = TurnState(turn_id, context.request)

@@ -63,6 +63,7 @@ class TurnEnds:
             home=context.scope.home,
             catalog=context.catalog,
         )
+        outcome = replace(outcome, error=made.error or outcome.error)
         reply, now = made.reply, self._clock.now()
         cost = self._cost(outcome)
         line = log_line(
@@ -154,7 +155,7 @@ class TurnEnds:
         )
         outcome = Outcome(state, FinalKind.ERROR, error=error)
         renderer = Renderer(self._texts, context.lang, context.tz, context.scope.home)
-        blocks = self._terminator.failure(error, state.steps, renderer)
+        blocks = self._terminator.failure(error, state, renderer)
         reply = Reply(tuple(blocks), context.lang, context.turn_id, FinalKind.ERROR)
         return await self.close(context, outcome, closing=Closing(reply))
 

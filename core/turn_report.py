@@ -73,6 +73,7 @@ def _step(record: StepRecord) -> dict[str, Any]:
         "model_ms": record.model_ms,
         "validation": checks.get("validation"),
         "scope": checks.get("scope"),
+        "grounding": checks.get("grounding"),
         "guard": checks.get("guard"),
         "judge": checks.get("judge"),
         "consent": checks.get("consent"),

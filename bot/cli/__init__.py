@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _main(sys.argv[1:] if arguments is None else list(arguments))
     except KeyboardInterrupt:
-        return 130
+        return _interrupted()
     except BrokenPipeError:
         # The reader has left; what Python still wants to flush goes nowhere, silently.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -46,7 +46,7 @@ def _main(arguments: list[str]) -> int:
     except TyperException as exc:
         return say_usage(session.console, exc)
     except Abort:
-        return output.INTERRUPTED
+        return _interrupted()
     except BrokenPipeError:
         raise
     except OSError as exc:
@@ -54,3 +54,9 @@ def _main(arguments: list[str]) -> int:
         session.console.note("cli.os_error", reason=exc.strerror or type(exc).__name__, file=place)
         return output.FAULT
     return status if isinstance(status, int) else 0
+
+
+def _interrupted() -> int:
+    if sys.stderr.isatty():
+        sys.stderr.write("\n")  # the shell's prompt begins on a line of its own
+    return 130

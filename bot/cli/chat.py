@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NoReturn
 import typer
 
 from bot.cli.lines import short_path
-from bot.cli.output import BAD_SETTING, FAULT, LOG_FILE, Session, hush
+from bot.cli.output import BAD_SETTING, FAULT, LOG_FILE, Session, hush, is_asked
 
 
 def chat(
@@ -26,7 +26,8 @@ def chat(
         return BAD_SETTING
 
     from bot.app import secrets_of
-    from bot.terminal import Engine, Terminal
+    from bot.engine import Engine
+    from bot.terminal import Terminal
     from core import logs
 
     home = settings.metnos_home
@@ -49,13 +50,15 @@ def chat(
                 terminal.show(answer.closed.reply)
             return 0 if answer.is_answered else FAULT
         _say_which_model(session, configured=house.tiers.configured, bundled=house.server)
-        if sys.stdin.isatty():
+        if is_asked():
             console.tell("cli.chat.hello")
             _say_folders(session)
             console.line()
             terminal.converse()
             return 0
-        return 0 if terminal.answer_lines(sys.stdin, as_json=as_json) else FAULT
+        # Standard input may be closed altogether.
+        well = terminal.answer_lines(sys.stdin or (), as_json=as_json)
+        return 0 if well else FAULT
 
 
 def _leave(*_: object) -> NoReturn:

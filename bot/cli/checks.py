@@ -176,9 +176,7 @@ class Doctor:
         for unit in report.units:
             if unit.rejection is None:
                 continue
-            reason = self.console.say(unit.rejection.message_key)
-            if unit.rejection.detail:
-                reason = f"{reason} ({unit.rejection.detail})"
+            reason = self.console.reason(unit.rejection)
             mend = setup if unit.name in shipped else own_command(f"executors sign {unit.name}")
             yield self.fault("executors", "executor_refused", mend, name=unit.name, reason=reason)
         for problem in report.key_problems:

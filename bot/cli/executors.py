@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from bot.cli.lines import as_plain, table
-from bot.cli.output import FAULT, Console, Session
+from bot.cli.output import FAULT, Session
 
 
 def list_executors(
@@ -45,7 +45,7 @@ def list_executors(
             console.line(line)
         for rejection in catalog.rejected:
             console.tell(
-                "cli.executors.refused", name=rejection.name, reason=_why(console, rejection)
+                "cli.executors.refused", name=rejection.name, reason=console.reason(rejection)
             )
     if not catalog.executors and not catalog.rejected:
         console.note("cli.executors.none")
@@ -68,7 +68,7 @@ def show(
     if executor is None:
         refused = [r for r in catalog.rejected if r.name == name]
         if refused:
-            console.note("cli.executors.refused", name=name, reason=_why(console, refused[0]))
+            console.note("cli.executors.refused", name=name, reason=console.reason(refused[0]))
         else:
             console.note("cli.executors.unknown", name=name)
         return FAULT
@@ -126,7 +126,7 @@ def verify(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json")] 
         if unit.rejection is None:
             console.line(f"✓ {unit.name} {unit.version}")
         else:
-            console.line(f"✗ {unit.name}: {_why(console, unit.rejection)}")
+            console.line(f"✗ {unit.name}: {console.reason(unit.rejection)}")
     for problem in report.key_problems:
         console.tell("cli.executors.key_problem", detail=problem)
     if not report.units:
@@ -148,12 +148,6 @@ def sign(
     version = sign_folder(session.settings, name, allow_downgrade=allow_downgrade)
     session.console.tell("cli.executors.signed", name=name, version=version)
     return 0
-
-
-def _why(console: Console, rejection: Any) -> str:
-    """The reason of a refusal as words, with the file or number that decided."""
-    reason = console.say(rejection.message_key)
-    return f"{reason} ({rejection.detail})" if rejection.detail else reason
 
 
 def _description(manifest: Any, lang: str) -> dict[str, Any]:

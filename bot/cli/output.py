@@ -14,7 +14,7 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from bot.cli.lines import short_path, visible
 from core.config import LANGS, Settings, load_settings
@@ -24,6 +24,7 @@ from core.errors import (
     ErrorCode,
     MetnosError,
     ModelError,
+    ModelPullFailed,
     SettingsInvalid,
     StoreCorrupt,
     StoreError,
@@ -32,6 +33,9 @@ from core.errors import (
 )
 from core.i18n import Texts
 from core.redaction import redact
+
+if TYPE_CHECKING:
+    from core.catalog.reasons import Rejection
 
 FAULT, BAD_SETTING, SECOND_ENGINE, INTERRUPTED = 1, 2, 75, 130
 LOG_FILE = "metnos.log"
@@ -76,6 +80,11 @@ class Console:
     def size(self, count: float) -> str:
         return self.texts.bytes(count, self.lang)
 
+    def reason(self, rejection: Rejection) -> str:
+        """Why an executor is refused, with the file or the number that decided."""
+        reason = self.say(rejection.message_key)
+        return f"{reason} ({rejection.detail})" if rejection.detail else reason
+
     def failed(self, exc: MetnosError) -> int:
         """Say a failure in one sentence; returns the exit status that belongs to it."""
         match exc:
@@ -85,7 +94,9 @@ class Console:
             case AlreadyRunning():
                 unknown = self.say("cli.unknown")
                 holder = f"metnos {exc.params.get('command') or unknown}"
-                self.note("cli.already_running", holder=holder, pid=exc.params.get("pid") or "?")
+                self.note(
+                    "cli.already_running", holder=holder, pid=str(exc.params.get("pid") or "?")
+                )
                 return SECOND_ENGINE
             case _:
                 self.note_line(self.sentence(exc))
@@ -108,6 +119,11 @@ class Console:
                     return self.say("cli.catalog_failed", detail=exc.detail)
                 text = self.say("cli.refused", reason=self.say(reason))
                 return f"{text} ({exc.detail})" if exc.detail else text
+            case ModelPullFailed() if "needed" in exc.params and "free" in exc.params:
+                sizes = {name: self.size(exc.params[name]) for name in ("needed", "free")}
+                text = self.say("cli.model.pull_no_room", **sizes)
+            case ModelPullFailed():
+                text = self.say("cli.model.pull_failed", detail=exc.detail)
             case ModelError():
                 text = self.say(f"error.{exc.code.value}", **exc.params)
                 return f"{text} ({exc.detail})" if exc.detail else text
@@ -159,15 +175,23 @@ def open_session(texts_root: Path) -> Session:
     try:
         settings = load_settings()
         lang: str = settings.metnos_lang
-    except SettingsInvalid as exc:
-        settings = exc
+    except (SettingsInvalid, OSError) as exc:
+        # OSError: the current folder has gone.
+        settings = exc if isinstance(exc, SettingsInvalid) else SettingsInvalid(f"{exc}.")
         wanted = os.environ.get("METNOS_LANG", "")
         lang = wanted if wanted in LANGS else LANGS[0]
     return Session(Console(Texts.load(texts_root / "locales"), lang), settings)
 
 
+def is_asked() -> bool:
+    """Whether somebody sits at the keyboard."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 def prepare_streams() -> None:
-    """Let no letter of any language end the program, whatever the locale can show."""
+    """Let no letter of any language end the program, whatever the locale can show; and no log
+    line reach the terminal before a command has set up where they go."""
+    logging.getLogger().addHandler(logging.NullHandler())
     for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "replace")):
         _reconfigure(stream, errors)
     _reconfigure(sys.stderr, "backslashreplace")

@@ -56,7 +56,7 @@ def _ask_folders(console: Console, settings: Settings, path: Path) -> None:
         if os.pathsep in answer:
             console.tell("cli.setup.folder_name")
         elif not folder.is_dir():
-            console.tell("cli.setup.folder_missing", folder=short_path(folder))
+            console.tell("cli.setup.folder_missing", path=short_path(folder))
         else:
             chosen.append(folder)
     if chosen:

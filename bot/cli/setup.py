@@ -6,26 +6,29 @@ answered before is offered as the answer.
 
 from __future__ import annotations
 
-import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bot.cli import questions
 from bot.cli.lines import own_command, short_path
-from bot.cli.output import FAULT, Console, Session
+from bot.cli.output import FAULT, Console, Session, is_asked
 from bot.cli.pair import make_code, show_code
 from core.config import Settings, load_settings
+
+if TYPE_CHECKING:
+    from core.catalog.staging import StageReport
 
 
 def setup(
     ctx: typer.Context,
     non_interactive: Annotated[bool, typer.Option("--non-interactive")] = False,
+    brief: Annotated[bool, typer.Option("--brief")] = False,
 ) -> int:
-    """1 when an executor of the release could not be signed or the token is no good."""
+    """1 when an executor of the release could not be signed."""
     session: Session = ctx.obj
     settings = session.settings
-    asks = not non_interactive and sys.stdin.isatty()
+    asks = not non_interactive and is_asked()
     from core.store.stores import make_home
 
     make_home(settings)
@@ -33,48 +36,56 @@ def setup(
         session = questions.ask(session)
         settings = load_settings()
     console = session.console
+    report, key_id = _sign(settings)
+    has_phone = _open_database(settings)
+    if not asks and not (report.staged or report.removed or report.refused):
+        console.tell("cli.setup.was_ready", path=short_path(settings.metnos_home))
+        return 0
     console.tell("cli.setup.home", path=short_path(settings.metnos_home))
-    well = _stage(console, settings)
-    has_phone = _open_database(console, settings)
-    _look_at_model(console, settings)
+    console.tell("cli.setup.key", id=key_id)
+    _tell_executors(console, report)
+    console.tell("cli.setup.database")
+    if brief:
+        return FAULT if report.refused else 0
+    _tell_model(console, settings)
+    console.line()
     if asks and settings.telegram_bot_token is not None and not has_phone:
         code, _ = make_code(settings, "host")
-        console.line()
         show_code(console, settings, "host", code)
+        console.line()
         has_phone = True
-    console.line()
-    _next_steps(console, settings, asks=asks, has_phone=has_phone)
-    return 0 if well else FAULT
+    _tell_next_steps(console, settings, asks=asks, has_phone=has_phone)
+    return FAULT if report.refused else 0
 
 
-def _stage(console: Console, settings: Settings) -> bool:
-    """Sign the shipped executors into the home and say what became of them."""
+def _sign(settings: Settings) -> tuple[StageReport, str]:
+    """Sign the shipped executors into the home; what became of them, and the owner's key id."""
     from core.catalog.keys import load_or_create_owner_key
     from core.catalog.staging import stage
 
     owner = load_or_create_owner_key(settings.private_dir)
-    console.tell("cli.setup.key", id=owner.key_id)
-    report = stage(settings)
-    console.tell("cli.setup.executors", staged=len(report.staged), unchanged=len(report.unchanged))
+    return stage(settings), owner.key_id
+
+
+def _tell_executors(console: Console, report: StageReport) -> None:
+    from core.catalog.manifest import SDK_NAME
+
+    def count(units: tuple[str, ...]) -> int:
+        return sum(unit != SDK_NAME for unit in units)  # what they all build on is no tool
+
+    console.tell(
+        "cli.setup.executors", staged=count(report.staged), unchanged=count(report.unchanged)
+    )
     if report.kept:
         console.tell("cli.setup.kept", names=", ".join(report.kept))
     if report.removed:
         console.tell("cli.setup.removed", names=", ".join(report.removed))
     for rejection in report.refused:
-        reason = console.say(rejection.message_key)
-        why = f"{reason} ({rejection.detail})" if rejection.detail else reason
+        why = console.reason(rejection)
         console.tell("cli.executors.refused", name=rejection.name, reason=why)
-    return not report.refused
 
 
-def _count(units: tuple[str, ...]) -> int:
-    """How many tools these are; what they all build on is none."""
-    from core.catalog.manifest import SDK_NAME
-
-    return sum(unit != SDK_NAME for unit in units)
-
-
-def _open_database(console: Console, settings: Settings) -> bool:
+def _open_database(settings: Settings) -> bool:
     """Make or check the database; whether the host can be reached on Telegram already."""
     from bot.cli.beside import read_store
     from core.store import actors
@@ -85,12 +96,10 @@ def _open_database(console: Console, settings: Settings) -> bool:
         known = [] if host is None else await actors.identities_of(tx, host.id)
         return any(channel == "telegram" for channel, _ in known)
 
-    found = read_store(settings, host_on_telegram)
-    console.tell("cli.setup.database")
-    return found
+    return read_store(settings, host_on_telegram)
 
 
-def _look_at_model(console: Console, settings: Settings) -> None:
+def _tell_model(console: Console, settings: Settings) -> None:
     from bot.cli.model import what_is_missing
     from core.llm.tiers import needs_bundled
 
@@ -102,7 +111,7 @@ def _look_at_model(console: Console, settings: Settings) -> None:
         console.tell("cli.setup.model_none", command=command)
 
 
-def _next_steps(console: Console, settings: Settings, *, asks: bool, has_phone: bool) -> None:
+def _tell_next_steps(console: Console, settings: Settings, *, asks: bool, has_phone: bool) -> None:
     if settings.telegram_bot_token is None:
         console.tell("cli.setup.next_chat", command=own_command("chat"))
         if not asks:

@@ -38,6 +38,7 @@ def say_usage(console: Console, exc: TyperException) -> int:
         "NoSuchOption": "cli.usage.no_option",
         "MissingParameter": "cli.usage.missing",
         "BadParameter": "cli.usage.bad_value",
+        "BadOptionUsage": "cli.usage.no_value",
     }.get(type(exc).__name__, "")
     if "No such command" in exc.message:
         key, name = "cli.usage.no_command", exc.message.split("'")[1]

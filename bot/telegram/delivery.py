@@ -88,7 +88,8 @@ class Delivery:
         return outcome
 
     async def forget(self, tx: Transaction, item: OutboxItem) -> None:
-        """Drop what was noted for a message that has been said."""
+        """Drop what was noted for a message that has been said or given up."""
+        self._parts_sent.pop(_first_key(item), None)
         if item.attempts > 1 or _first_key(item) in self._noted:
             self._noted.discard(_first_key(item))
             await kv.delete(tx, _PARTS_KEY + _first_key(item))
@@ -106,8 +107,10 @@ class Delivery:
         at = await self._first_part(item, first_key)
         parts = rendered.parts[at:]
         if reply.repeated and parts:
-            note = self._texts.say("telegram.repeated", reply.lang)
-            parts = (*with_note(parts[0], note), *parts[1:])
+            *alone, first = with_note(parts[0], self._texts.say("telegram.repeated", reply.lang))
+            parts = (first, *parts[1:])
+            for note in alone:
+                await self._send_part(item, note)
         message_id: int | None = None
         for number, part in enumerate(parts):
             edited = await self._into_progress(item, part) if at == 0 and number == 0 else None

@@ -7,6 +7,7 @@ character would be missing, the prose is shown as plain text instead.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ from bot.telegram.parts import (
     unit_offsets,
 )
 from core.messages import Block, Reply
+
+log = logging.getLogger(__name__)
 
 # A reply of more messages than this is sent as a file with its beginning as a message.
 MAX_PARTS = 8
@@ -125,8 +128,12 @@ def _prose(source: str) -> Part:
     """Markdown as text and spans; the source itself when something visible would be lost."""
     plain = Part(source.strip())
     shielded, literals = _shield(source)
-    # A stand-in is as long as what it stands for, so the offsets stay true.
-    text, entities = convert(shielded, latex_escape=False, config=_CONFIG)
+    try:
+        # A stand-in is as long as what it stands for, so the offsets stay true.
+        text, entities = convert(shielded, latex_escape=False, config=_CONFIG)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        log.exception("prose not converted", extra={"size": len(source)})
+        return plain
     text = text.translate(literals)
     index = unit_index(text)
     try:

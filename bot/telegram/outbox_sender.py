@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import timedelta
 
 from bot.telegram.delivery import REPEAT_MARK, Delivery, Outcome
-from bot.telegram.faults import FaultKind, backoff_s
+from bot.telegram.faults import Fault, FaultKind, backoff_s
 from bot.telegram.inbound import CHANNEL
 from bot.telegram.pacing import Gate
 from core.clock import Clock
@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 _SENDING_AT_ONCE = 24
 _IDLE_S = 60.0
 _LAST_SENDS_S = 5.0
+# Tries of a message whose sending raises what nobody expects.
+_UNEXPECTED = 4
 # After this long without success a message is given up as undeliverable.
 GIVE_UP_AFTER = timedelta(hours=24)
 
@@ -160,9 +162,17 @@ class OutboxSender:
                 await outbox.repeat(tx, item.key, now)
             case FaultKind.UNKNOWN:
                 await outbox.mark_unknown(tx, item.key, fault.detail, now)
+                await self._delivery.forget(tx, item)
             case _:
                 await outbox.mark_dead(tx, item.key, fault.detail, now)
+                await self._delivery.forget(tx, item)
 
     async def _send(self, item: OutboxItem) -> None:
-        self._settled.append(await self._delivery.send(item))
-        self.wake()
+        # Whatever goes wrong in there, the chat must not wait for this message for ever.
+        kind = FaultKind.RETRY if item.attempts < _UNEXPECTED else FaultKind.GONE
+        outcome = Outcome(item, fault=Fault(kind, detail="unexpected fault"))
+        try:
+            outcome = await self._delivery.send(item)
+        finally:
+            self._settled.append(outcome)
+            self.wake()

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 # Messages that stay free for answers when progress asks.
 RESERVE = 2
-_KEPT_CHATS = 2000
+# Full buckets say nothing and are dropped when there are more than this.
+_KEPT_CHATS = 200
 
 
 @dataclass(slots=True)

@@ -32,6 +32,8 @@ from core.plan import (
 
 MAX_DEPTH = 16
 MAX_JSON_BYTES = 4 * 1024 * 1024
+# What references may bring together: a few bodies of pages or files, not a thousand times one.
+MAX_RESOLVED_CHARS = 64 * 1024 * 1024
 
 # The natural field of one item for a vector argument of a tool without `entries`.
 _PROJECTIONS: Mapping[str, tuple[str, ...]] = {
@@ -65,7 +67,39 @@ def resolve_references(
             resolved[name] = _resolve(value, lookup, 1)
     if args.get(FROM_STEP) is not None:
         _inject(resolved, args[FROM_STEP], manifest, lookup)
+    if _weight(resolved) > MAX_RESOLVED_CHARS:
+        raise CallRefused(ErrorCode.INVALID_ARGS, "the references bring too much for one call")
     return resolved
+
+
+def storable(args: Mapping[str, Any]) -> dict[str, Any]:
+    """The raw arguments as they may be kept and shown again: none of them when they nest too deep,
+    are too large or are not JSON, since then they were refused anyway."""
+    try:
+        _check_size(args)
+        _check_depth(args, 0)
+    except CallRefused:
+        return {}
+    return dict(args)
+
+
+def _check_depth(value: Any, depth: int) -> None:
+    if depth > MAX_DEPTH + 1:
+        raise CallRefused(ErrorCode.INVALID_ARGS, f"arguments nest deeper than {MAX_DEPTH}")
+    if isinstance(value, (Mapping, list)):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            _check_depth(item, depth + 1)
+
+
+def _weight(value: Any) -> int:
+    """About how many characters a JSON value holds."""
+    if isinstance(value, str):
+        return len(value) + 2
+    if isinstance(value, Mapping):
+        return sum(len(str(key)) + 4 + _weight(item) for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return sum(_weight(item) + 2 for item in value)
+    return 8
 
 
 def _resolve(value: Any, lookup: Lookup, depth: int) -> Any:
@@ -87,6 +121,7 @@ def _fill(template: Template, lookup: Lookup) -> Any:
     if template.whole is not None:
         return _value(template.whole, lookup)
     pieces: list[str] = []
+    room = MAX_RESOLVED_CHARS
     for part in template.parts:
         value = part if isinstance(part, str) else _value(part, lookup)
         if isinstance(value, (dict, list)):
@@ -94,6 +129,9 @@ def _fill(template: Template, lookup: Lookup) -> Any:
                 ErrorCode.BAD_REFERENCE, "a list or object cannot stand inside a longer text"
             )
         pieces.append(value if isinstance(value, str) else json.dumps(value))
+        room -= len(pieces[-1])
+        if room < 0:
+            raise CallRefused(ErrorCode.INVALID_ARGS, "the references bring too much for one call")
     return "".join(pieces)
 
 
@@ -146,19 +184,14 @@ def validate(args: Mapping[str, Any], manifest: Manifest) -> dict[str, Any]:
     """Check resolved arguments against the manifest and return them without empty optional ones.
 
     Null, "" and, where the schema's minimum is above it, 0 count as not given (small models fill
-    every field); numbers written as text become numbers. Raises `CallRefused`: `invalid_args`
-    naming the argument, `missing_input` when none of a `requires_one_of` group is there.
+    every field); numbers, sizes and durations written as text become numbers. Raises
+    `CallRefused`: `invalid_args` naming the argument, `missing_input` when none of a
+    `requires_one_of` group is there.
     """
     supplied = set(manifest.runtime_args) & set(args)
     if supplied:
         raise CallRefused(ErrorCode.INVALID_ARGS, f"{sorted(supplied)[0]} is not yours to give")
-    required = set(manifest.args.get("required", ()))
-    kept: dict[str, Any] = {}
-    for name, value in args.items():
-        spec = manifest.properties.get(name)
-        if spec is not None and name not in required and _is_empty(value, spec):
-            continue
-        kept[name] = _typed(value, spec)
+    kept = _filled(args, manifest)
     error = best_match(_validator(manifest).iter_errors(kept))
     if error is not None:
         where = ".".join(str(part) for part in error.absolute_path)
@@ -174,6 +207,18 @@ def validate(args: Mapping[str, Any], manifest: Manifest) -> dict[str, Any]:
     return kept
 
 
+def _filled(args: Mapping[str, Any], manifest: Manifest) -> dict[str, Any]:
+    """The arguments that say something, each in the type that the schema wants."""
+    required = set(manifest.args.get("required", ()))
+    kept: dict[str, Any] = {}
+    for name, value in args.items():
+        spec = manifest.properties.get(name)
+        if spec is not None and name not in required and _is_empty(value, spec):
+            continue
+        kept[name] = _typed(value, spec, manifest.types.get(name))
+    return kept
+
+
 def validate_partly(
     args: Mapping[str, Any], manifest: Manifest, *, promised: frozenset[str]
 ) -> None:
@@ -181,6 +226,7 @@ def validate_partly(
 
     Raises `CallRefused` like `validate`.
     """
+    args = _filled(args, manifest)
     unknown = promised - set(manifest.properties) - {""}
     if unknown:
         raise CallRefused(
@@ -212,21 +258,31 @@ def _is_empty(value: Any, spec: Mapping[str, Any]) -> bool:
     return is_zero and ("exclusiveMinimum" in spec or minimum > 0)
 
 
-def _typed(value: Any, spec: Mapping[str, Any] | None) -> Any:
-    """Numbers written as text, and one item where a list of items is wanted."""
+_PARSERS: dict[str | None, Callable[[Any], float]] = {
+    "size": parse_size,
+    "duration": parse_duration,
+}
+
+
+def _typed(value: Any, spec: Mapping[str, Any] | None, kind: str | None) -> Any:
+    """Numbers, sizes and durations written as text, and one item where a list is wanted."""
     if spec is None:
         return value
     wanted = spec.get("type")
-    if isinstance(value, str) and wanted in {"integer", "number"}:
+    if isinstance(value, str) and wanted in ("integer", "number"):  # may be a list of types
         try:
-            return parse_number(value)
+            parse = _PARSERS.get(kind) or parse_number
+            return _whole(parse(value), wanted)
         except CallRefused:
             return value
     if isinstance(value, str) and wanted == "array" and spec.get("items", {}).get("type"):
         return [value]
-    if isinstance(value, float) and wanted == "integer" and value.is_integer():
-        return int(value)
-    return value
+    return _whole(value, wanted)
+
+
+def _whole(value: Any, wanted: Any) -> Any:
+    whole = isinstance(value, float) and wanted == "integer" and value.is_integer()
+    return int(value) if whole else value
 
 
 @lru_cache(maxsize=512)

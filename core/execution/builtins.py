@@ -7,6 +7,7 @@ from typing import Any
 from core.clock import Clock
 from core.errors import CallRefused, ErrorCode
 from core.execution.context import TurnContext
+from core.execution.values import parse_number
 from core.llm.client import ToolSpec
 from core.observation import Observation
 from core.plan import FINAL_ANSWER
@@ -51,11 +52,14 @@ def has_scratchpad(state: TurnState) -> bool:
 async def scratchpad_read(
     stores: Stores, clock: Clock, context: TurnContext, args: dict[str, Any]
 ) -> Observation:
-    """Characters of a stored result: `head` and `tail` take `n`, `range` takes [start, end).
+    """Characters of a stored result: `head` and `tail` take `n`, `range` takes [start, end),
+    `full` all of it.
 
-    At most `MAX_READ` characters come back and `truncated` says so. Another actor's or turn's id
-    does not exist. Raises `CallRefused`.
+    At most `MAX_READ` characters come back, also of `full`: `truncated` says so and `end` where to
+    read on. Empty arguments count as not given. Another actor's or turn's id does not exist.
+    Raises `CallRefused`.
     """
+    args = {name: value for name, value in args.items() if value not in (None, "")}
     unknown = sorted(set(args) - {"id", "mode", "n", "start", "end"})
     if unknown or not isinstance(args.get("id"), str):
         raise CallRefused(ErrorCode.INVALID_ARGS, "needs id and mode; n, start, end are optional")
@@ -80,10 +84,10 @@ async def scratchpad_read(
 
 def _window(args: dict[str, Any], size: int) -> tuple[int, int]:
     def whole(name: str, default: int) -> int:
-        value = args.get(name, default)
-        if isinstance(value, bool) or not isinstance(value, int):
+        value = parse_number(args.get(name, default))
+        if int(value) != value:
             raise CallRefused(ErrorCode.INVALID_ARGS, f"{name} is a whole number")
-        return max(0, value)
+        return max(0, int(value))
 
     count = max(1, min(whole("n", 2000), MAX_READ))
     match args.get("mode", "head"):

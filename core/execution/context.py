@@ -69,7 +69,8 @@ class StateLookup:
         return observation
 
     def runtime(self, key: str) -> Any:
-        """A fact of the runtime in the actor's time zone. Raises for a key not in the list."""
+        """A fact of the runtime in the actor's time zone: `now` and its shifts are ISO instants,
+        `today` is a date. Raises for a key not in the list, and for one without a value."""
         context = self.context
         local = context.now.astimezone(ZoneInfo(context.tz))
         facts: dict[str, Any] = {
@@ -80,16 +81,19 @@ class StateLookup:
             "now": local.isoformat(timespec="seconds"),
             "today": local.date().isoformat(),
         }
-        if key in facts:
+        if facts.get(key):
             return facts[key]
         shift = _SHIFT.fullmatch(key.replace(" ", ""))
         if shift:
             sign = -1 if "-" in key or "minus" in key else 1
             amount = sign * int(shift[2] or shift[5])
             unit = shift[3] or shift[6]
-            if unit == "d":
-                return (local.date() + dt.timedelta(days=amount)).isoformat()
-            moved = (context.now + dt.timedelta(hours=amount)).astimezone(local.tzinfo)
+            # Days keep the hour on the wall across a change of clocks, hours are hours.
+            moved = (
+                local + dt.timedelta(days=amount)
+                if unit == "d"
+                else (context.now + dt.timedelta(hours=amount)).astimezone(local.tzinfo)
+            )
             return moved.isoformat(timespec="seconds")
         if key.startswith("pref_") and key[5:] in self.preferences:
             return self.preferences[key[5:]]

@@ -42,13 +42,19 @@ def check_duplicates(
 
     `targets` are the canonical paths and addresses of this call. A step that changed something
     makes what lies before it count no more for the targets it touched, and for all reads without
-    a target. Raises `CallRefused` with the advice to answer.
+    a target; but the same change is never made twice. Raises `CallRefused` with the advice to
+    answer.
     """
     key = call_key(tool, args)
     selection = _selection(args, targets)
     unread = set(targets)
     for record in reversed(steps):
         if record.observation.effects is not Effects.NONE:
+            if record.key == key:
+                raise CallRefused(
+                    ErrorCode.DUPLICATE_CALL,
+                    f"step {record.number} was this very change: do not repeat it, answer",
+                )
             changed = set(_targets_of(record))
             if not targets or not changed or changed & set(targets):
                 return
@@ -78,7 +84,9 @@ def _refuse_failed(record: StepRecord) -> None:
     error = record.observation.error
     if error is not None and not error.retryable:
         raise CallRefused(
-            error.code, f"step {record.number} failed in this very way: change it or answer"
+            error.code,
+            f"step {record.number} failed in this very way: change it or answer",
+            **error.params,
         )
 
 
@@ -110,12 +118,22 @@ def _selection(args: Mapping[str, Any], targets: Sequence[str]) -> str:
     return json.dumps(rest, sort_keys=True, ensure_ascii=False, default=str)
 
 
+def check_steps(steps: Sequence[StepRecord]) -> None:
+    """Raise `CallRefused(cap_steps)` when no further step is left, whatever it may be."""
+    if len(steps) >= MAX_STEPS:
+        raise CallRefused(ErrorCode.CAP_STEPS, f"{MAX_STEPS} steps are the most", limit=MAX_STEPS)
+
+
 def check_caps(
     steps: Sequence[StepRecord], tool: str, args: Mapping[str, Any], manifest: Manifest | None
 ) -> None:
-    """Raise `CallRefused` with `cap_steps`, `cap_same_executor` or `vectorise`."""
-    if len(steps) >= MAX_STEPS:
-        raise CallRefused(ErrorCode.CAP_STEPS, f"{MAX_STEPS} steps are the most", limit=MAX_STEPS)
+    """Raise `CallRefused` with `cap_same_executor` or `vectorise`.
+
+    C4: a vector tool called again directly after itself without a new reference could have been
+    one call, and the third such call is refused; a tool that only looks may run three times in a
+    row; everything else ten times in a turn. A tool whose only list is `entries` is no vector
+    tool here: models fill it by reference alone, so several calls could not have been one.
+    """
     if tool == "scratchpad_read":
         return
     if sum(record.tool == tool and record.ran for record in steps) >= MAX_SAME_EXECUTOR:
@@ -124,30 +142,48 @@ def check_caps(
             f"{tool} ran {MAX_SAME_EXECUTOR} times",
             limit=MAX_SAME_EXECUTOR,
         )
-    run = _run_length(steps, tool)
-    if manifest is not None and manifest.vector and run >= MAX_VECTOR_RUN:
-        before = set().union(*(steps_used(record.raw_args) for record in steps[-run:]))
-        if not steps_used(args) - before:
-            raise CallRefused(
-                ErrorCode.VECTORISE,
-                f"{tool} takes several items in one call: give all of them at once, or answer",
-            )
-    if is_read_only(tool) and run >= MAX_NON_ACTING_RUN:
+    if manifest is not None and _takes_several(manifest):
+        check_vector_run([*(r.raw_args for r in _last_run(steps, tool)), args], manifest)
+    elif is_read_only(tool) and len(_last_run(steps, tool)) >= MAX_NON_ACTING_RUN:
         raise CallRefused(
             ErrorCode.CAP_SAME_EXECUTOR,
-            f"{tool} ran {run} times in a row: answer with what there is",
+            f"{tool} ran {MAX_NON_ACTING_RUN} times in a row: answer with what there is",
             limit=MAX_NON_ACTING_RUN,
         )
 
 
-def _run_length(steps: Sequence[StepRecord], tool: str) -> int:
-    """How many of the last steps ran this tool, one directly after the other."""
-    run = 0
+def _last_run(steps: Sequence[StepRecord], tool: str) -> list[StepRecord]:
+    """The last calls of this tool, directly one after the other. Refused calls were none, so
+    they neither count nor come between."""
+    run: list[StepRecord] = []
     for record in reversed(steps):
-        if record.tool != tool or not record.ran:
+        if record.ran and record.tool != tool:
             break
-        run += 1
-    return run
+        if record.ran:
+            run.append(record)
+    return run[::-1]
+
+
+def _takes_several(manifest: Manifest) -> bool:
+    return bool(set(manifest.vector) - {"entries"})
+
+
+def check_vector_run(calls: Sequence[Mapping[str, Any]], manifest: Manifest) -> None:
+    """Refuse the last of these calls of one tool in a row (raw arguments) when it is the third
+    that could have been one: a reference to a step that none of them has used brings something
+    new and begins again. Raises `CallRefused(vectorise)`."""
+    if not _takes_several(manifest):
+        return
+    count, known = 0, set[int]()
+    for raw in calls:
+        used = steps_used(raw)
+        count = 1 if used - known else count + 1
+        known |= used
+    if count > MAX_VECTOR_RUN:
+        raise CallRefused(
+            ErrorCode.VECTORISE,
+            f"{manifest.name} takes several items in one call: give all at once, or answer",
+        )
 
 
 def is_looping(steps: Sequence[StepRecord]) -> bool:

@@ -1,8 +1,9 @@
 """The gate: the one way by which a call becomes an action.
 
 In this order, always on resolved values: known and offered → references → JSON Schema → canonical
-values → scope → duplicates → caps → guard → judge → preview → consent → journal → cage →
-observation → journal → scratchpad. A call's own failure is an observation, never an exception.
+values → scope → grounding → duplicates → caps → guard → judge → preview → consent → journal →
+cage → observation → journal → scratchpad. A call's own failure is an observation, never an
+exception.
 """
 
 from __future__ import annotations
@@ -17,15 +18,13 @@ from core.catalog.loader import LoadedExecutor
 from core.catalog.manifest import Manifest
 from core.clock import Clock
 from core.config import Settings
-from core.errors import CallRefused, ErrorCode, StoreError, to_error_info
-from core.execution import arguments, builtins, guards, handle, policy
+from core.errors import CallRefused, ErrorCode, to_error_info
+from core.execution import arguments, builtins, grounding, guards, keeping, policy, sources
 from core.execution.cage.process import ProcessCage
-from core.execution.context import StateLookup, TurnContext, provenance_of_turn
+from core.execution.context import StateLookup, TurnContext
 from core.execution.paths import TRASH, canonical_path, check_scope, is_forbidden, is_system_tree
 from core.observation import Effects, Observation, Provenance
 from core.plan import FINAL_ANSWER, Step
-from core.store import effects, scratchpad, turns
-from core.store.database import Transaction
 from core.store.stores import Stores
 from core.store.turn_log import PolicyLog
 from core.turn_state import StepRecord, TurnState
@@ -33,11 +32,7 @@ from core.vocabulary import object_of, verb_of
 
 log = logging.getLogger(__name__)
 
-_OUTCOME = {
-    Effects.DONE: effects.EffectState.DONE,
-    Effects.NONE: effects.EffectState.FAILED,
-    Effects.UNKNOWN: effects.EffectState.UNKNOWN,
-}
+_EXTERNAL = Provenance.EXTERNAL
 
 ProgressSink = Callable[[int | None, int | None], None]
 
@@ -53,6 +48,7 @@ class _Attempt:
     ran: bool = False
     preview: Mapping[str, Any] | None = None
     journal: str | None = None
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +89,7 @@ class Gate:
         record = StepRecord(
             number=len(state.steps) + 1,
             tool=step.tool,
-            raw_args=step.args,
+            raw_args=arguments.storable(step.args),
             resolved_args=attempt.resolved,
             observation=observation,
             shown={},
@@ -103,7 +99,15 @@ class Gate:
             latency_ms=round((self.clock.monotonic() - started) * 1000),
             preview=attempt.preview,
         )
-        return await self._keep(context, state, record, attempt)
+        return await keeping.keep(
+            self.stores,
+            self.clock,
+            context,
+            state,
+            record,
+            journal=attempt.journal,
+            left_out=attempt.left_out,
+        )
 
     async def _pass(
         self,
@@ -114,16 +118,20 @@ class Gate:
         attempt: _Attempt,
         on_progress: ProgressSink | None,
     ) -> Observation:
+        guards.check_steps(state.steps)
         lookup = StateLookup(context, state)
         if step.tool in builtins.BUILTINS:
+            if step.tool != FINAL_ANSWER and step.tool not in offered:
+                raise CallRefused(ErrorCode.UNKNOWN_TOOL, _unknown(step.tool, offered))
             attempt.resolved = arguments.resolve_references(step.args, None, lookup)
             guards.check_caps(state.steps, step.tool, step.args, None)
             attempt.ran = True
             if step.tool == FINAL_ANSWER:
                 return Observation(ok=True, content=str(attempt.resolved.get("text", "")))
-            return await builtins.scratchpad_read(
+            read = await builtins.scratchpad_read(
                 self.stores, self.clock, context, attempt.resolved
             )
+            return replace(read, provenance=sources.of_entry(attempt.resolved["id"], state))
         executor = context.catalog.executors.get(step.tool)
         if executor is None or step.tool not in offered:
             raise CallRefused(ErrorCode.UNKNOWN_TOOL, _unknown(step.tool, offered), tool=step.tool)
@@ -146,14 +154,17 @@ class Gate:
             self._note_refused(context, manifest, args, exc, attempt)
             raise
         attempt.checks["scope"] = "ok"
+        args = self._ground(context, state, step, manifest, args, attempt)
         guards.check_duplicates(state.steps, step.tool, args, [*paths, *_urls(args, executor)])
         guards.check_caps(state.steps, step.tool, step.args, manifest)
         self._judge(context, executor, args, paths, attempt)
         if manifest.is_mutating:
-            await self._agree(context, state, executor, args, paths, attempt)
-            await self._open_journal(context, state, executor, attempt)
+            await self._agree(context, state, executor, step.args, args, paths, attempt)
+            attempt.journal = await keeping.open_journal(
+                self.stores, self.clock, context, state, manifest.name, attempt.preview or {}
+            )
         attempt.ran = True
-        return await self.cage.run(
+        observation = await self.cage.run(
             executor,
             context.catalog.sdk,
             self._document(context, state, step.tool, args, paths),
@@ -162,6 +173,31 @@ class Gate:
             limits=manifest.limits,
             on_progress=on_progress,
         )
+        if not manifest.is_mutating and sources.of_steps(step.args, state) is _EXTERNAL:
+            # Sorting or filtering what the outside said makes nothing of it ours.
+            observation = replace(observation, provenance=_EXTERNAL)
+        return observation
+
+    def _ground(
+        self,
+        context: TurnContext,
+        state: TurnState,
+        step: Step,
+        manifest: Manifest,
+        args: dict[str, Any],
+        attempt: _Attempt,
+    ) -> dict[str, Any]:
+        """The arguments without those that nobody gave and that the tool can do without."""
+        attempt.checks["grounding"] = "denied"
+        ground = sources.ground_of(context, state)
+        attempt.left_out = grounding.check(step.args, args, manifest, ground)
+        if not attempt.left_out:
+            attempt.checks["grounding"] = "ok"
+            return args
+        attempt.checks["grounding"] = f"without {', '.join(attempt.left_out)}"
+        attempt.resolved = {k: v for k, v in args.items() if k not in attempt.left_out}
+        attempt.key = guards.call_key(step.tool, attempt.resolved)
+        return attempt.resolved
 
     def _judge(
         self,
@@ -183,7 +219,7 @@ class Gate:
         attempt.checks["guard"] = "ok" if verdict.approved else "denied"
         if verdict.approved:
             verdict = policy.judge(
-                manifest, args, context.request, threshold=self.settings.metnos_judge_threshold
+                manifest, args, context.said, threshold=self.settings.metnos_judge_threshold
             )
             attempt.checks["judge"] = "ok" if verdict.approved else "denied"
         self._note(context, manifest, args, verdict)
@@ -231,6 +267,7 @@ class Gate:
         context: TurnContext,
         state: TurnState,
         executor: LoadedExecutor,
+        raw: Mapping[str, Any],
         args: dict[str, Any],
         paths: list[str],
         attempt: _Attempt,
@@ -259,7 +296,7 @@ class Gate:
             manifest,
             count=int(preview.get("count", len(targets))),
             in_workspace=all(context.scope.holds(target) for target in targets),
-            origin=_origin(sinks, context, state),
+            origin=sources.origin_of(sinks, raw, manifest, context, state),
             named_each=all(policy.is_spoken_of(target, context.said) for target in targets),
             actor=context.actor,
         )
@@ -270,80 +307,6 @@ class Gate:
                 "this needs the person's consent, which cannot be asked for yet: tell them that",
                 count=int(preview.get("count", len(targets))),
             )
-
-    async def _open_journal(
-        self,
-        context: TurnContext,
-        state: TurnState,
-        executor: LoadedExecutor,
-        attempt: _Attempt,
-    ) -> None:
-        preview = attempt.preview or {}
-        number = len(state.steps) + 1
-        summary = {
-            name: preview[name] for name in ("targets", "count", "bytes") if name in preview
-        }
-        async with self.stores.main.write() as tx:
-            attempt.journal = effects.effect_key(context.turn_id, number)
-            await effects.start(
-                tx,
-                key=attempt.journal,
-                turn_id=context.turn_id,
-                step=number,
-                tool=executor.manifest.name,
-                before={"found": preview.get("before")},
-                expected={"wanted": preview.get("after"), "undo": preview.get("undo")},
-                summary=summary,
-                now=self.clock.now(),
-            )
-
-    async def _keep(
-        self, context: TurnContext, state: TurnState, record: StepRecord, attempt: _Attempt
-    ) -> StepRecord:
-        """Give the record its shown form; commit journal, state and scratchpad as needed."""
-        shown = handle.shown_small(record.observation)
-        if shown is not None or record.tool == builtins.SCRATCHPAD_READ:
-            shown = shown or record.observation.for_model()
-            record = replace(record, shown=shown)
-            if attempt.journal is not None:
-                async with self.stores.main.write() as tx:
-                    await self._finish(tx, context, state.with_step(record), attempt)
-            return record
-        stored = handle.to_store(record.observation)
-        entry_id = self.clock.new_id()[:16]
-        seen = handle.shown_handle(record.observation, stored, entry_id)
-        record = replace(record, shown=seen)
-        try:
-            async with self.stores.main.write() as tx:
-                await scratchpad.put(
-                    tx,
-                    entry_id=entry_id,
-                    actor_id=context.actor.id,
-                    turn_id=context.turn_id,
-                    step=record.number,
-                    tool=record.tool,
-                    kind=stored.kind,
-                    content=stored.text,
-                    now=self.clock.now(),
-                )
-                if attempt.journal is not None:
-                    await self._finish(tx, context, state.with_step(record), attempt)
-        except StoreError as exc:
-            log.exception("scratchpad refused an entry")
-            if attempt.journal is not None:
-                raise
-            failed = Observation.failed(to_error_info(exc))
-            record = replace(record, observation=failed, shown=failed.for_model())
-        return record
-
-    async def _finish(
-        self, tx: Transaction, context: TurnContext, state: TurnState, attempt: _Attempt
-    ) -> None:
-        """Close the journal entry in the transaction that advances the turn."""
-        left = state.steps[-1].observation.effects
-        assert attempt.journal is not None  # noqa: S101 - the caller has looked
-        await effects.finish(tx, attempt.journal, _OUTCOME[left], self.clock.now())
-        await turns.save_state(tx, context.turn_id, state.to_json())
 
     def _document(
         self,
@@ -393,14 +356,3 @@ def _listed(value: Any) -> list[Any]:
 def _urls(args: Mapping[str, Any], executor: LoadedExecutor) -> list[str]:
     kinds = executor.manifest.sinks
     return [str(v) for name in args if kinds.get(name) == "url" for v in _listed(args[name])]
-
-
-def _origin(values: list[str], context: TurnContext, state: TurnState) -> Provenance:
-    """Where the sink values come from: the person, the plan made before anything external was
-    read, or possibly the outside (C5)."""
-    planned_blind = state.plan is not None
-    if planned_blind or provenance_of_turn(state) is not Provenance.EXTERNAL:
-        return Provenance.USER
-    if all(policy.is_spoken_of(value, context.said) for value in values):
-        return Provenance.USER
-    return Provenance.EXTERNAL

@@ -21,6 +21,8 @@ from core.observation import Provenance
 from core.turn_state import MASS_MUTATION
 from core.vocabulary import is_read_only, verb_of
 
+_WORD = re.compile(r"[^\W_]+")
+
 BlockedBy = Literal["guard", "judge"]
 
 _IRRECOVERABLE = re.compile(
@@ -79,33 +81,33 @@ def _as_command(value: Any) -> str:
 
 
 def judge(
-    manifest: Manifest, args: Mapping[str, Any], request: str, *, threshold: float
+    manifest: Manifest, args: Mapping[str, Any], said: Sequence[str], *, threshold: float
 ) -> Verdict:
     """The graduated no, by rules. Read-only verbs are not judged.
 
-    Starts at 0.7; what the person's own words speak for adds, what they do not speak for takes
-    away. Only the person's text counts, never an observation, which others can write. A change
-    that the request names neither by verb nor by target falls below the default threshold 0.30.
+    Starts at 0.7; what the person's own words do not speak for takes away. `said`: their request
+    and what they asked before in the conversation, never an observation, which others can write.
+    A change that they name neither by verb nor by target falls below the default threshold 0.30.
     """
     if not manifest.is_mutating or is_read_only(manifest.name):
         return Verdict(True, "safe_verb", 1.0, judge_kind="rules")
-    words = set(fold(request).split())
-    text = fold(request)
+    words = {word for text in said for word in _WORD.findall(fold(text))}
+    names_verb = _names_verb(manifest, words)
     score = 0.7
     reasons: list[str] = []
-    if not _names_verb(manifest, words):
-        score -= 0.25
+    if not names_verb:
+        score -= 0.3
         reasons.append("the request names no such action")
     targets = [value for value in _leaves(args, manifest.sinks) if isinstance(value, str)]
-    if targets and not any(_stem(target) in text for target in targets):
-        score -= 0.1
+    if not any(is_spoken_of(target, said) or _stem_in(target, words) for target in targets):
+        score -= 0.15
         reasons.append("the request names no such target")
     if any(".." in target.split("/") for target in targets):
         score -= 0.3
         reasons.append("a target that climbs")
     if manifest.effect is Effect.BLIND:
         score -= 0.1
-    if not manifest.reversible and not _names_verb(manifest, words):
+    if not manifest.reversible and not names_verb:
         score -= 0.2
         reasons.append("cannot be undone")
     score = max(0.0, min(1.0, round(score, 2)))
@@ -115,14 +117,17 @@ def judge(
 
 
 def _names_verb(manifest: Manifest, words: set[str]) -> bool:
-    known = {fold(word) for forms in manifest.affinity.values() for word in forms}
+    """Whether a word begins as one of the tool's own verbs does: the first of each affinity."""
+    known = {fold(phrase).split()[0] for forms in manifest.affinity.values() for phrase in forms}
     prefixes = {word[:5] for word in known if len(word) >= 4}
     return bool(words & known) or any(word[:5] in prefixes for word in words if len(word) >= 4)
 
 
-def _stem(path: str) -> str:
+def _stem_in(path: str, words: set[str]) -> bool:
+    """Whether the name without its ending was said, word by word."""
     name = fold(path.rstrip("/").rsplit("/", 1)[-1])
-    return name.rsplit(".", 1)[0] or name
+    parts = [part for part in _WORD.findall(name.rsplit(".", 1)[0]) if len(part) > 2]
+    return bool(parts) and words.issuperset(parts)
 
 
 def _leaves(args: Mapping[str, Any], names: Iterable[str]) -> list[Any]:

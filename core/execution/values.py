@@ -13,13 +13,13 @@ from urllib.parse import urlsplit, urlunsplit
 
 from core.errors import CallRefused, ErrorCode
 
-_SIZE = re.compile(r"\s*(\d+(?:[.,]\d+)?)\s*([a-zA-Z]*)\s*")
+_SIZE = re.compile(r"\s*(\d{1,15}(?:[.,]\d{1,15})?)\s*([a-zA-Z]*)\s*")
 _SIZE_UNITS = {
     "": 1, "b": 1, "byte": 1, "bytes": 1,
     "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9,
     "t": 10**12, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40,
 }  # fmt: skip
-_DURATION = re.compile(r"\s*(\d+(?:[.,]\d+)?)\s*([a-zà-ú]*)\s*", re.IGNORECASE)
+_DURATION = re.compile(r"\s*(\d{1,15}(?:[.,]\d{1,15})?)\s*([a-zà-ú]*)\s*", re.IGNORECASE)
 _DURATION_UNITS = {
     "": 1, "s": 1, "sec": 1, "secondi": 1, "seconds": 1, "second": 1, "secondo": 1,
     "m": 60, "min": 60, "minuti": 60, "minutes": 60, "minute": 60, "minuto": 60,

@@ -13,7 +13,7 @@ BLOCK = 6
 
 
 class Candidates:
-    """Chooses by the pre-filter; the index of a catalogue is built once.
+    """Chooses by the pre-filter; the index of a catalogue is built once, when a choice needs it.
 
     The set is rounded up to whole blocks of a fixed order and listed in that order (C4), so that
     the server's prefix cache meets the same bytes again.
@@ -43,8 +43,20 @@ class Candidates:
             objects=frozenset(map(object_of, best)),
         )
 
+    def relevance(self, context: TurnContext) -> tuple[dict[str, float], int]:
+        """Points of every tool that the request speaks of, the most that one of its clauses
+        gives; and how many clauses there are."""
+        index = self._index_of(context.catalog)
+        found: dict[str, float] = {}
+        clauses = index.clauses(context.request)
+        for clause in clauses:
+            for number, points in index.points(clause).items():
+                name = index.names[number]
+                found[name] = max(found.get(name, 0.0), points)
+        return found, len(clauses)
+
     def spec(self, catalog: Catalog, name: str, lang: str) -> ToolSpec:
-        self._index_of(catalog)
+        self._forget_other_than(catalog)
         if (name, lang) not in self._specs:
             manifest = catalog.executors[name].manifest
             self._specs[name, lang] = ToolSpec(
@@ -53,10 +65,14 @@ class Candidates:
         return self._specs[name, lang]
 
     def _index_of(self, catalog: Catalog) -> prefilter.PrefilterIndex:
-        if self._index is None or self._signature != catalog.signature:
+        self._forget_other_than(catalog)
+        if self._index is None:
             self._index = prefilter.PrefilterIndex(
                 [executor.manifest for executor in catalog.offered.values()]
             )
-            self._signature = catalog.signature
-            self._specs.clear()
         return self._index
+
+    def _forget_other_than(self, catalog: Catalog) -> None:
+        if self._signature != catalog.signature:
+            self._signature, self._index = catalog.signature, None
+            self._specs.clear()

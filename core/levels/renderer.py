@@ -48,7 +48,7 @@ class Renderer:
             blocks.append(Block("small", self.texts.say("answer.only_a_part", self.lang)))
         failed = [e for e in observation.entries or () if e.get("ok") is False]
         if failed:
-            blocks.append(Block("text", self._failures(failed)))
+            blocks.append(Block("text", self.failures(failed)))
         return blocks
 
     def error(self, error: ErrorInfo) -> str:
@@ -196,7 +196,8 @@ class Renderer:
         text = self.path(value) if isinstance(value, str) else self.value(value)
         return text if len(text) <= 300 else text[:299] + "…"
 
-    def _failures(self, failed: Sequence[Mapping[str, Any]]) -> str:
+    def failures(self, failed: Sequence[Mapping[str, Any]]) -> str:
+        """Items that failed, each with its reason; more than eight are counted."""
         lines = [self.texts.say("answer.failed_items", self.lang, count=len(failed))]
         for entry in failed[:MOST_LISTED]:
             name = str(entry.get("path") or entry.get("url") or entry.get("name") or "")

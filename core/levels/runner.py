@@ -6,11 +6,11 @@ a plan from its records.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from core.errors import ErrorCode, ErrorInfo
+from core.errors import CallRefused, ErrorCode, ErrorInfo, to_error_info
 from core.execution import guards, handle
 from core.execution.context import TurnContext
 from core.execution.invoke import Gate
@@ -20,7 +20,7 @@ from core.levels.validator import problem_of
 from core.llm.client import Usage
 from core.messages import FinalKind, StepFinished, StepProgress, StepStarted, TurnEvent
 from core.observation import Observation
-from core.plan import FINAL_ANSWER, Plan, Step
+from core.plan import FINAL_ANSWER, Plan, Step, steps_used
 from core.turn_state import StepRecord, TurnState
 
 Emit = Callable[[TurnEvent], None]
@@ -51,6 +51,7 @@ _ENDS = {
     ErrorCode.CAP_STEPS: FinalKind.CAP_STEPS,
     ErrorCode.CAP_SAME_EXECUTOR: FinalKind.CAP_SAME_EXECUTOR,
 }
+_REPEATED = frozenset({ErrorCode.DUPLICATE_CALL, ErrorCode.DUPLICATE_READ})
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +99,16 @@ class _Walk:
     async def go(self) -> Outcome:
         if self._state.plan is not None:
             return await self._run_plan(self._state.plan)
+        await self._advance(replace(self._state, engine=self._proposer.name))
         while True:
             proposal = await self._propose()
             if proposal.plan is not None:
-                plan, problem = await self._valid_plan(proposal.plan)
-                if plan is None:
-                    return self._end(FinalKind.ERROR, error=problem)
-                await self._advance(replace(self._state, plan=plan))
-                return await self._run_plan(plan)
+                proposal, problem = await self._valid(proposal, proposal.plan)
+                if problem is not None:
+                    return self._failed(problem)
+            if proposal.plan is not None:
+                await self._advance(replace(self._state, plan=proposal.plan))
+                return await self._run_plan(proposal.plan, proposal)
             if not proposal.calls:
                 return self._end(FinalKind.ANSWER, answer=proposal.answer)
             for call in proposal.calls:
@@ -122,51 +125,63 @@ class _Walk:
         self._calls += 1
         self._model = proposal.model or self._model
         if not self._state.candidates:
-            await self._advance(
-                replace(self._state, candidates=proposal.candidates, engine=self._proposer.name)
-            )
+            await self._advance(replace(self._state, candidates=proposal.candidates))
         return proposal
 
-    async def _valid_plan(self, plan: Plan) -> tuple[Plan | None, ErrorInfo | None]:
-        """L2: the plan, or the one re-proposal that may follow an invalid one."""
+    async def _valid(self, proposal: Proposal, plan: Plan) -> tuple[Proposal, ErrorInfo | None]:
+        """L2: the proposal, or the one re-proposal that may follow an invalid plan; what is wrong
+        with that one too is the end."""
         problem = problem_of(plan, self._context.catalog)
         if problem is None:
-            return plan, None
+            return proposal, None
         again = await self._propose(advice=problem.detail)
-        if again.plan is None or again.plan.fingerprint == plan.fingerprint:
-            return None, problem
-        problem = problem_of(again.plan, self._context.catalog)
-        return (again.plan, None) if problem is None else (None, problem)
+        if again.plan is None:
+            return again, None
+        if again.plan.fingerprint == plan.fingerprint:
+            return again, problem
+        return again, problem_of(again.plan, self._context.catalog)
 
     # -- steps ------------------------------------------------------------------------------------
 
-    async def _run_plan(self, plan: Plan) -> Outcome:
+    async def _run_plan(self, plan: Plan, proposal: Proposal | None = None) -> Outcome:
         """Run a whole plan from where the state stands. The first failure ends it: later steps
-        were planned on what did not come."""
+        were planned on what did not come. A step that only repeats an earlier one is passed over.
+        """
         start = self._state.next_step
         for index, step in enumerate(plan.steps[start:], start=start):
             if step.tool == FINAL_ANSWER:
+                await self._answer(step)
                 break
             record = await self._invoke(step, "")
+            if index == start and proposal is not None:
+                record = _with_tokens(record, proposal)
             await self._advance(replace(self._state.with_step(record), next_step=index + 1))
-            if not record.observation.ok:
-                return self._end(FinalKind.ERROR, error=record.observation.error)
+            error = record.observation.error
+            if error is not None and not record.observation.ok and error.code not in _REPEATED:
+                return self._failed(error)
         return self._end(FinalKind.ANSWER)
+
+    async def _answer(self, step: Step) -> None:
+        """The answer that a plan ends with, when it speaks of what the steps brought. What a model
+        wrote without knowing any result is left to the answers of the steps; so is one whose
+        references lead nowhere."""
+        try:
+            if not steps_used(step.args):
+                return
+        except CallRefused:
+            return
+        record = await self._gate.call(self._context, self._state, step, offered=frozenset())
+        if record.observation.ok:
+            await self._advance(self._state.with_step(record))
 
     async def _step(self, call: ProposedCall, proposal: Proposal) -> Outcome | None:
         """One proposed call; an outcome when it ends the turn."""
         if call.problem is not None:
-            record = _unreadable(call, len(self._state.steps) + 1)
+            record = _unreadable(call, self._state.steps)
         else:
             record = await self._invoke(call.step, call.call_id)
         if call is proposal.calls[0]:
-            record = replace(
-                record,
-                tokens_in=proposal.usage.tokens_in,
-                tokens_out=proposal.usage.tokens_out,
-                cached=proposal.usage.cached,
-                model_ms=proposal.model_ms,
-            )
+            record = _with_tokens(record, proposal)
         await self._advance(self._state.with_step(record))
         error = record.observation.error
         if error is not None and error.code in _ENDS:
@@ -174,6 +189,9 @@ class _Walk:
         if guards.is_looping(self._state.steps):
             return self._end(FinalKind.LOOP_BREAK, error=error)
         return None
+
+    def _failed(self, error: ErrorInfo) -> Outcome:
+        return self._end(_ENDS.get(error.code, FinalKind.ERROR), error=error)
 
     async def _invoke(self, step: Step, call_id: str) -> StepRecord:
         turn_id, number = self._context.turn_id, len(self._state.steps) + 1
@@ -212,8 +230,25 @@ class _Walk:
         )
 
 
-def _unreadable(call: ProposedCall, number: int) -> StepRecord:
-    observation = Observation.failed(ErrorCode.INVALID_ARGS, call.problem or "")
+def _with_tokens(record: StepRecord, proposal: Proposal) -> StepRecord:
+    """What the proposal cost stands with the first of its steps."""
+    return replace(
+        record,
+        tokens_in=proposal.usage.tokens_in,
+        tokens_out=proposal.usage.tokens_out,
+        cached=proposal.usage.cached,
+        model_ms=proposal.model_ms,
+    )
+
+
+def _unreadable(call: ProposedCall, steps: Sequence[StepRecord]) -> StepRecord:
+    """A call whose arguments are no JSON object: answered, not run, and counted like any other."""
+    number = len(steps) + 1
+    try:
+        guards.check_steps(steps)
+        observation = Observation.failed(ErrorCode.INVALID_ARGS, call.problem or "")
+    except CallRefused as exc:
+        observation = Observation.failed(to_error_info(exc))
     return StepRecord(
         number,
         call.step.tool,

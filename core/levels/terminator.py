@@ -6,31 +6,43 @@ a step is taken out and said. Knows no channel.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from core.catalog.loader import Catalog
 from core.errors import ErrorCode, ErrorInfo
+from core.execution import guards
 from core.i18n import Texts
 from core.levels.honesty import check_claims, names_change
+from core.levels.partial import acts, failure_of, undone_of
 from core.levels.renderer import Renderer
 from core.levels.runner import Outcome
 from core.messages import Block, FinalKind, Reply
 from core.observation import Effects
 from core.plan import FINAL_ANSWER, steps_used
-from core.turn_state import StepRecord
+from core.turn_state import StepRecord, TurnState
 from core.vocabulary import verb_of
 
 MOST_NAMED = 3
 
+# Ends that the person or a restart made: there is nothing to look up.
+_ENDED_BY_OTHERS = frozenset({ErrorCode.STOPPED, ErrorCode.INTERRUPTED})
+_ASKS = re.compile(
+    r"^\W*(?:(?:a|di|da|in|con|per|su)\s+)?(?:qual[ei]?|quant[oiae]|chi|che|cosa|dove|quando|come"
+    r"|which|what|where|who|whom|when|how)\b"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """The reply, and what the log should know of how it was made."""
+    """The reply, and what the log should know of how it was made: claims that were taken out, and
+    the failure that it tells."""
 
     reply: Reply
     unbacked: tuple[str, ...] = ()
+    error: ErrorInfo | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,48 +52,57 @@ class Terminator:
     def close(
         self, outcome: Outcome, *, request: str, lang: str, tz: str, home: str, catalog: Catalog
     ) -> Closing:
-        """The reply to an outcome. Failures say what was done, not done and unknown."""
+        """The reply to an outcome. Failures say what was done, not done and unknown; an answer in
+        words that hides a failure becomes one."""
         renderer = Renderer(self.texts, lang, tz, home)
-        steps = outcome.state.steps
-        kind = outcome.kind
+        state, kind, error = outcome.state, outcome.kind, outcome.error
         unbacked: tuple[str, ...] = ()
         if kind is FinalKind.ANSWER and outcome.answer.strip():
             blocks, unbacked = self._spoken(outcome, request, lang)
-            if not blocks:
-                blocks = self._rendered(steps, renderer, catalog)
-            blocks += self._effects(steps, renderer)
+            error = failure_of(state.steps)
+            if not blocks and error is None:
+                blocks = self._rendered(state.steps, renderer, catalog)
+            if error is not None:
+                kind = FinalKind.ERROR
+                blocks += self.failure(error, state, renderer, known=bool(unbacked))
+            else:
+                blocks += self._effects(state.steps, renderer)
+                blocks += self._not_done(state, renderer)
         elif kind is FinalKind.ANSWER:
-            blocks = self._rendered(steps, renderer, catalog)
+            blocks = self._rendered(state.steps, renderer, catalog)
+            blocks += self._effects(_used(state.steps), renderer)
         else:
-            error = outcome.error or ErrorInfo(ErrorCode.INTERNAL)
-            blocks = self.failure(error, steps, renderer, kind=kind, turn_id=outcome.state.turn_id)
-            if kind is not FinalKind.ERROR:
-                blocks = self._found_so_far(steps, renderer, catalog) + blocks
+            error = error or ErrorInfo(ErrorCode.INTERNAL)
+            blocks = self._found_so_far(state.steps, renderer, catalog)
+            blocks += self.failure(error, state, renderer, kind=kind)
         if not blocks:
             blocks = [Block("text", self.texts.say("answer.nothing_to_say", lang))]
-        if kind is FinalKind.ANSWER and _is_question(outcome, blocks):
+        if kind is FinalKind.ANSWER and is_question(outcome.answer, blocks, state.steps):
             kind = FinalKind.ASK
-        return Closing(Reply(tuple(blocks), lang, outcome.state.turn_id, kind), unbacked)
+        return Closing(Reply(tuple(blocks), lang, state.turn_id, kind), unbacked, error)
 
     def failure(
         self,
         error: ErrorInfo,
-        steps: Sequence[StepRecord],
+        state: TurnState,
         renderer: Renderer,
         *,
         kind: FinalKind = FinalKind.ERROR,
-        turn_id: str = "",
+        known: bool = False,
     ) -> list[Block]:
-        """What happened, what was not done, what to do next, and a reference in small type."""
-        lang = renderer.lang
-        blocks = [Block("text", renderer.error(error))]
+        """What happened, what was done and what was not, and a reference in small type. `known`:
+        it has been said already that nothing was changed."""
+        lang, steps = renderer.lang, state.steps
+        blocks = [Block("text", self._what_happened(error, steps, renderer, kind))]
         changed = self._effects(steps, renderer)
         blocks += changed
-        if not changed and _could_have_changed(steps, kind):
+        if changed:
+            blocks += self._not_done(state, renderer)
+        elif kind is FinalKind.ERROR and not known:
             blocks.append(Block("text", self.texts.say("outcome.nothing_done", lang)))
-        if turn_id and kind is FinalKind.ERROR:
+        if state.turn_id and kind is FinalKind.ERROR and error.code not in _ENDED_BY_OTHERS:
             blocks.append(
-                Block("small", self.texts.say("outcome.reference", lang, ref=turn_id[:6]))
+                Block("small", self.texts.say("outcome.reference", lang, ref=state.turn_id[:6]))
             )
         return blocks
 
@@ -102,17 +123,37 @@ class Terminator:
             blocks.append(Block("text", self.texts.say(key, lang)))
         return blocks, checked.removed
 
+    def _what_happened(
+        self, error: ErrorInfo, steps: Sequence[StepRecord], renderer: Renderer, kind: FinalKind
+    ) -> str:
+        """The error in words. A loop is named with what failed in it; advice to the model says
+        nothing to a person. Several items that all failed are told one by one."""
+        last = steps[-1].observation if steps else None
+        if last is not None and last.error == error and len(last.entries or ()) > 1:
+            text = renderer.failures([e for e in last.entries or () if e.get("ok") is False])
+        else:
+            text = renderer.error(error)
+        if kind is not FinalKind.LOOP_BREAK:
+            return text
+        loop = self.texts.say(f"error.{ErrorCode.LOOP_BREAK.value}", renderer.lang)
+        return loop if error.code in guards.ADVICE else f"{loop} {text}"
+
     def _rendered(
-        self, steps: Sequence[StepRecord], renderer: Renderer, catalog: Catalog
+        self,
+        steps: Sequence[StepRecord],
+        renderer: Renderer,
+        catalog: Catalog,
     ) -> list[Block]:
-        """The answers of the steps whose result no later step used, in their order."""
-        used = set().union(*(steps_used(r.raw_args) for r in steps)) if steps else set()
+        """The answers of the steps whose result no later step used, in their order; or what the
+        plan's own answer makes of them."""
+        lang, used = renderer.lang, {record.number for record in _used(steps)}
         blocks: list[Block] = []
         for record in steps:
             if record.tool == FINAL_ANSWER:
-                text = str(record.observation.content or "")
-                blocks += [Block("text", text)] if text else []
-            elif record.number not in used:
+                done = {verb_of(r.tool) for r in steps if r.observation.effects is Effects.DONE}
+                said = check_claims(str(record.observation.content or ""), lang=lang, done=done)
+                blocks += [Block("text", said.text)] if said.text.strip() else []
+            elif record.number not in used and not _is_advice(record):
                 executor = catalog.executors.get(record.tool)
                 manifest = None if executor is None else executor.manifest
                 blocks += renderer.observation(record.observation, manifest)
@@ -121,8 +162,23 @@ class Terminator:
     def _found_so_far(
         self, steps: Sequence[StepRecord], renderer: Renderer, catalog: Catalog
     ) -> list[Block]:
-        good = [record for record in steps if record.observation.ok]
-        return self._rendered(good[-1:], renderer, catalog)
+        """What was found before the end and served no other step; changes are told apart."""
+        used = {record.number for record in _used(steps)}
+        found = [
+            r for r in steps if r.observation.ok and r.number not in used and not acts(r.tool)
+        ]
+        return self._rendered(found, renderer, catalog)
+
+    def _not_done(self, state: TurnState, renderer: Renderer) -> list[Block]:
+        """One line per kind of change that was wanted and not made."""
+        lines: list[str] = []
+        for undone in undone_of(state):
+            what = self._named([renderer.path(name) for name in undone.names], renderer.lang)
+            key = f"undone.{undone.verb}" if what else "undone.rest"
+            if not self.texts.has(key, renderer.lang):
+                key = "undone.other"
+            lines.append(self.texts.say(key, renderer.lang, what=what))
+        return [Block("text", "\n".join(dict.fromkeys(lines)))] if lines else []
 
     def _effects(self, steps: Iterable[StepRecord], renderer: Renderer) -> list[Block]:
         """One line per kind of change that was made, and one for what is not known."""
@@ -165,14 +221,28 @@ def _name(entry: Mapping[str, Any]) -> str:
     return str(path or entry.get("url") or entry.get("id") or entry.get("name") or "")
 
 
-def _could_have_changed(steps: Sequence[StepRecord], kind: FinalKind) -> bool:
-    return kind is FinalKind.ERROR and all(
-        record.observation.effects is Effects.NONE for record in steps
-    )
+def _used(steps: Sequence[StepRecord]) -> list[StepRecord]:
+    """The steps whose result another one worked with."""
+    numbers = set().union(*(steps_used(record.raw_args) for record in steps if record.ran))
+    return [record for record in steps if record.number in numbers]
 
 
-def _is_question(outcome: Outcome, blocks: Sequence[Block]) -> bool:
-    """Whether the model's answer is itself a question (`ask`)."""
+def _is_advice(record: StepRecord) -> bool:
+    error = record.observation.error
+    return error is not None and error.code in guards.ADVICE
+
+
+def is_question(answer: str, blocks: Sequence[Block], steps: Sequence[StepRecord]) -> bool:
+    """Whether the model's answer is itself a question (`ask`).
+
+    After steps that brought something, a last sentence that only offers more is none: it must ask
+    which, what, where; or be all that was said.
+    """
     prose = [block.text for block in blocks if block.kind == "prose"]
-    last = prose[-1].rstrip(' \n*_)"»') if prose else ""
-    return bool(outcome.answer) and last.endswith("?") and not outcome.state.steps
+    last = prose[-1].rstrip(' \n*_)"»') if answer and prose else ""
+    if not last.endswith("?"):
+        return False
+    if not any(record.observation.ok for record in steps):
+        return True
+    sentence = re.split(r"(?<=[.!?:])\s+|\n+", last)[-1]
+    return sentence == last or _ASKS.search(sentence.casefold()) is not None

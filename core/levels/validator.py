@@ -6,14 +6,23 @@ Values that references will bring are checked again by the gate when they are th
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.catalog.loader import Catalog
 from core.catalog.manifest import Manifest
 from core.errors import CallRefused, ErrorCode, ErrorInfo, to_error_info
-from core.execution import arguments
+from core.execution import arguments, guards
 from core.execution.builtins import BUILTINS
-from core.plan import FROM_STEP, Plan, Step, references_in, steps_used
+from core.plan import (
+    FROM_STEP,
+    FillerReference,
+    Plan,
+    Step,
+    as_step_number,
+    references_in,
+    steps_used,
+)
 from core.turn_state import MAX_STEPS
 
 
@@ -26,6 +35,7 @@ def problem_of(plan: Plan, catalog: Catalog) -> ErrorInfo | None:
     for number, step in enumerate(plan.steps, start=1):
         try:
             _check(number, step, catalog)
+            _check_run(plan.steps[:number], catalog)
         except CallRefused as exc:
             info = to_error_info(exc)
             return ErrorInfo(info.code, info.params, detail=f"step {number}: {info.detail}")
@@ -33,6 +43,9 @@ def problem_of(plan: Plan, catalog: Catalog) -> ErrorInfo | None:
 
 
 def _check(number: int, step: Step, catalog: Catalog) -> None:
+    for reference in references_in(dict(step.args)):
+        if isinstance(reference, FillerReference):
+            raise CallRefused(ErrorCode.BAD_REFERENCE, f"there is no filler {reference.name}")
     backwards = steps_used(step.args)
     wrong = sorted(n for n in backwards if not 1 <= n < number)
     if wrong:
@@ -47,6 +60,20 @@ def _check(number: int, step: Step, catalog: Catalog) -> None:
     _check_arguments(step, executor.manifest)
 
 
+def _check_run(steps: Sequence[Step], catalog: Catalog) -> None:
+    """C4: the third call of a vector tool in a row that could have been one is no plan."""
+    *before, last = steps
+    executor = catalog.offered.get(last.tool)
+    if executor is None:
+        return
+    raw: list[Mapping[str, Any]] = []
+    for step in reversed(before):
+        if step.tool != last.tool:
+            break
+        raw.insert(0, step.args)
+    guards.check_vector_run([*raw, last.args], executor.manifest)
+
+
 def _check_arguments(step: Step, manifest: Manifest) -> None:
     """The schema, with a harmless stand-in for every value that a reference will bring."""
     standing: dict[str, Any] = {}
@@ -57,6 +84,12 @@ def _check_arguments(step: Step, manifest: Manifest) -> None:
             continue
         standing[name] = value
     promised = {name for name in step.args if name not in standing and name != FROM_STEP}
-    if FROM_STEP in step.args:
-        promised.add("entries" if manifest.takes_entries else next(iter(manifest.vector), ""))
+    if step.args.get(FROM_STEP) is not None:
+        taken = "entries" if manifest.takes_entries else next(iter(manifest.vector), None)
+        if taken is None or as_step_number(step.args[FROM_STEP]) is None:
+            raise CallRefused(
+                ErrorCode.BAD_REFERENCE,
+                f"{step.tool} cannot take that: from_step is a step's number",
+            )
+        promised.add(taken)
     arguments.validate_partly(standing, manifest, promised=frozenset(promised))

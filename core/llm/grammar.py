@@ -35,9 +35,8 @@ def compact_grammar(schema: Mapping[str, Any]) -> str | None:
     here (`$ref`, `allOf` …).
 
     Properties come in the schema's order; those not required may be left out. `prefixItems` needs
-    `items` for what follows, and `minItems` of at least as many. Bounds of numbers, patterns,
-    formats and very large counts are not in the grammar: whoever asks validates the reply anyway.
-    The same schema gives the same bytes.
+    `items` for what follows. Bounds of numbers, patterns, formats and very large counts are not in
+    the grammar: whoever asks validates the reply anyway. The same schema gives the same bytes.
     """
     try:
         return _Writer().write(schema)
@@ -110,15 +109,22 @@ class _Writer:
         low, high = _bounds(schema, "Items")
         head = [self._rule(self._body(one)) for one in schema.get("prefixItems", ())]
         if head:
-            if low < len(head) or (high is not None and high < len(head)):
-                raise _Unsupported
-            most = "" if high is None else high - len(head)
-            joined = ' "," '.join(head)
-            return f'"[" {joined} ("," {item}){{{low - len(head)},{most}}} "]"'
+            return self._tuple(head, item, low, high)
         if high == 0:
             return '"[]"'
         most = "" if high is None else high - 1
         some = f'"[" {item} ("," {item}){{{max(low - 1, 0)},{most}}} "]"'
+        return some if low else f'"[]" | {some}'
+
+    def _tuple(self, head: Sequence[str], item: str, low: int, high: int | None) -> str:
+        """An array whose first items have rules of their own; it may end after any from `low`."""
+        head = head[:high]
+        most = "" if high is None else high - len(head)
+        rest = f'("," {item}){{{max(low - len(head), 0)},{most}}}' if most != 0 else _NOTHING
+        for at in range(len(head) - 1, 0, -1):
+            here = f'"," {head[at]} {rest}'
+            rest = here if at < low else self._rule(f"{here} | {_NOTHING}")
+        some = f'"[" {head[0]} {rest} "]"' if head else '"[]"'
         return some if low else f'"[]" | {some}'
 
     def _object(self, schema: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 from core.catalog.lexicon import load_lexicon
 from core.catalog.prefilter import Evidence, Item, PrefilterIndex, choose
 from core.vocabulary import OBJECTS, QUALIFIERS, VERBS
+from tests.bench.figures import times
 
 SIZES_AND_BUDGETS_MS = {100: 1.0, 300: 2.0, 1000: 5.0}
 AT = (1, 5, 8)
@@ -120,7 +121,7 @@ def timing(size: int) -> dict[str, float]:
     index = PrefilterIndex(catalog)
     built = time.perf_counter() - start
     spent: list[float] = []
-    for _ in range(_ROUNDS):
+    for _ in range(times(_ROUNDS)):
         for request in _REQUESTS:
             start = time.perf_counter()
             choose(request, index)

@@ -116,13 +116,21 @@ def test_turn_state_of_a_newer_version_refuses() -> None:
         TurnState.from_json({"version": 99, "turn_id": "t", "request": ""})
 
 
-def test_observation_reads_metadata_then_its_only_entry() -> None:
+def test_observation_of_one_item_answers_from_it_before_what_is_said_of_the_whole() -> None:
     one = Observation(
-        ok=True, entries=({"ok": True, "path": "/a", "size": 3},), metadata={"size": 9}
+        ok=True,
+        entries=({"ok": True, "path": "/a", "size": 3},),
+        metadata={"size": 9, "truncated": True},
     )
+    two = Observation(ok=True, entries=(*one.entries, {"ok": True}) if one.entries else ())
 
-    assert one.read(("size",)) == 9
+    assert one.read(("size",)) == 3
     assert one.read(("path",)) == "/a"
+    assert one.read(("truncated",)) is True
+    assert one.read(("count",)) == 1
+    assert two.read(("count",)) == 2
+    with pytest.raises(KeyError):
+        two.read(("path",))
     assert one.read(("entries", "0", "size")) == 3
     with pytest.raises(KeyError):
         one.read(("nothing",))

@@ -46,6 +46,12 @@ def test_guard_denies_changes_to_a_read_only_actor() -> None:
         ("delete_files", {"paths": ["/n/a.md"]}, "cancella a.md", True),
         ("delete_files", {"paths": ["/n/../x"]}, "che ore sono?", False),
         ("write_files", {"path": "/n/../../x"}, "che tempo fa", False),
+        ("write_files", {"path": "/n/evil.md"}, "leggi questa pagina e riassumila", False),
+        ("delete_files", {"paths": ["/n/a.md"]}, "che ore sono a Roma?", False),
+        ("move_files", {"paths": ["/n/a.md"], "dst": "/n/b"}, "what time is it?", False),
+        ("write_files", {"path": "/n/spesa.md"}, "metti il latte nella spesa", True),
+        ("write_files", {"path": "/n/nota.md"}, "crea un promemoria con scritto ciao", True),
+        ("delete_files", {"paths": ["/n/old.log"]}, "get rid of old.log", True),
         ("get_now", {}, "", True),
         ("read_files", {"paths": ["/n/../x"]}, "", True),
     ],
@@ -53,9 +59,25 @@ def test_guard_denies_changes_to_a_read_only_actor() -> None:
 def test_judge_says_yes_and_no(
     tool: str, args: dict[str, Any], request_text: str, approved: bool
 ) -> None:
-    verdict = policy.judge(manifest(tool), args, request_text, threshold=0.30)
+    verdict = policy.judge(manifest(tool), args, [request_text], threshold=0.30)
 
     assert verdict.approved is approved
+
+
+def test_judge_hears_what_was_asked_before_in_the_conversation() -> None:
+    said = ["sì, fallo", "cancella a.md"]
+
+    verdict = policy.judge(manifest("delete_files"), {"paths": ["/n/a.md"]}, said, threshold=0.30)
+
+    assert verdict.approved
+    assert verdict.score == 0.7
+
+
+def test_judge_goes_by_its_threshold() -> None:
+    args, said = {"path": "/n/a.md"}, ["scrivi ciao in a.md"]
+
+    assert not policy.judge(manifest("write_files"), args, said, threshold=0.9).approved
+    assert policy.judge(manifest("write_files"), {"path": "/e"}, ["?"], threshold=0.0).approved
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,9 @@ def test_flood_of_a_stranger_is_not_stored_and_does_not_hold_the_host(world):
     world._wait(lambda: not world.tg.updates, 15, "end of the flood")
     assert len([t for t in world.texts("mallory") if "private" in t]) == 1
     (rows,) = world.rows("SELECT count(*), coalesce(sum(length(body)), 0) FROM inbox")
-    assert rows[0] < 60
+    # Tries that came before the sender was locked are stored, those after are not.
+    assert rows[0] < 150
+    assert rows[1] < 100_000
     assert not world.rows("SELECT 1 FROM inbox WHERE body LIKE '%spam%'")
 
 

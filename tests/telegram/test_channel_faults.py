@@ -220,3 +220,24 @@ def test_wrong_token_ends_with_a_sentence_and_no_traceback(world, token, words):
     assert "Traceback" not in done.stdout + done.stderr
     assert token not in done.stdout + done.stderr
     assert os.environ.get("TELEGRAM_BOT_TOKEN") is None
+
+
+def test_update_delivered_again_is_answered_once(world):
+    world.know("alice")
+    world.start_bot()
+    world.say("alice", "echo uno")
+    again = dict(world.tg.updates[0]) if world.tg.updates else None
+    world.expect("alice", "^uno$")
+    world.say("alice", "echo due")
+    again = again or {
+        "update_id": world.tg.next_update - 1,
+        "message": world.last("alice", bot=False),
+    }
+    world.expect("alice", "^due$")
+
+    world.tg.redeliver(again)
+    world.say("alice", "echo tre")
+    world.expect("alice", "^tre$")
+
+    world.expect_none("alice", 0.3)
+    assert world.texts("alice") == ["uno", "due", "tre"]

@@ -7,19 +7,19 @@ because `packaging` is no dependency of the product.
 
 from __future__ import annotations
 
+import csv
 import os
 import platform
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
-from pathlib import PurePosixPath
 
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?([^;]*)(?:;(.*))?$")
 _TOKEN = re.compile(r"""\s*(?:([()])|('[^']*'|"[^"]*")|(===|==|~=|!=|<=|>=|<|>)|([\w.]+))""")
-_CODE_SUFFIXES = frozenset({".py", ".so", ".pyd"})
+_CODE_ENDINGS = frozenset({"py", "so", "pyd"})
 
 
 class PackageMissing(LookupError):
@@ -71,14 +71,23 @@ def resolve(requires: tuple[str, ...]) -> Packages:
 def import_names(distribution: metadata.Distribution) -> set[str]:
     """The top-level modules and packages a distribution installs."""
     names: set[str] = set()
-    for file in distribution.files or ():
-        path = PurePosixPath(file)
-        top = path.parts[0]
-        if path.suffix in _CODE_SUFFIXES and top != ".." and not top.endswith(".data"):
+    for file in _installed(distribution):
+        top = file.partition("/")[0]
+        code = file.rpartition(".")[2] in _CODE_ENDINGS
+        if code and top != ".." and not top.endswith(".data"):
             names.add(top.partition(".")[0])
     if not names:
         names.update((distribution.read_text("top_level.txt") or "").split())
     return {name for name in names if re.fullmatch(r"\w+", name)}
+
+
+def _installed(distribution: metadata.Distribution) -> Iterable[str]:
+    """The paths of its files. `Distribution.files` makes an object of each, which for a package of
+    many small files (`tzdata`) costs the first call as much as a process."""
+    record = distribution.read_text("RECORD")
+    if record is None:
+        return [file.as_posix() for file in distribution.files or ()]
+    return [row[0] for row in csv.reader(record.splitlines()) if row]
 
 
 def environment(extra: str) -> dict[str, str]:

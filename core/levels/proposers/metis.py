@@ -1,13 +1,15 @@
 """The whole-plan proposer: one call under a JSON schema, the plan as the reply's text.
 
-The prompt holds one compact line per tool in a fixed order; what narrows the choice is the schema,
-which is not in the prompt, so the server's prefix cache always meets the same bytes (C4).
+The prompt holds one compact line per tool in a fixed order and examples; what narrows the choice
+is the schema, which is made for each request and is not in the prompt, so the server's prefix
+cache always meets the same bytes (C4).
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,18 +20,35 @@ from core.errors import CallRefused, ModelReplyInvalid
 from core.execution.context import TurnContext
 from core.i18n import Texts
 from core.levels import briefing
+from core.levels.argument_schemas import main_field, output_fields
 from core.levels.candidates import Candidates
+from core.levels.plan_schema import may_use_tools, plan_schema
 from core.levels.proposal import Proposal
+from core.levels.spans import Spans
+from core.levels.wish import Wish, make_wish
 from core.llm.client import ChatReply, ChatRequest, Message
 from core.llm.prompts import Prompts
 from core.llm.tiers import Role, Tiers
-from core.plan import FINAL_ANSWER, Plan
+from core.plan import (
+    FINAL_ANSWER,
+    FROM_STEP,
+    Plan,
+    Step,
+    StepReference,
+    as_step_number,
+    parse_template,
+)
 from core.turn_state import TurnState
 
-MAX_PLAN_STEPS = 6
+MOST_CANDIDATES = 12
+MOST_WORDS = 300  # tokens of an answer that no tool is needed for
+
+_STEP = re.compile(r"((?:\{\{|\$\{)\s*step)(\d{1,3})(?=\.)")
 
 
 class MetisProposer:
+    """Plans with the model of `role`: `plan`, or `plan_online` for the frontier tier."""
+
     def __init__(
         self,
         tiers: Tiers,
@@ -49,24 +68,29 @@ class MetisProposer:
     async def propose(
         self, context: TurnContext, state: TurnState, *, advice: str | None = None
     ) -> Proposal:
-        """One plan. A reply that is no plan is re-asked once. Raises `ModelError`."""
-        names = self._candidates.choose(context, k_max=12)
-        request = self.request(context, names, advice)
+        """One plan, or the answer of a plan that does nothing else.
+
+        A reply that is no plan is re-asked once. Raises `ModelError`.
+        """
+        names = self._candidates.choose(context, k_max=MOST_CANDIDATES)
+        wish = self._wish(context, names)
         model = self._tiers.for_role(self._role)
-        reply = await model.complete(request)
+        if not may_use_tools(wish):
+            return await self._talk(context, names)
+        reply = await model.complete(self.request(context, wish, advice))
         usage, model_ms = reply.usage, round(reply.latency_ms)
-        plan = _read(reply)
+        plan = read_plan(reply)
         if plan is None:
             again = self._texts.say("model.again_plan", context.lang)
-            reply = await model.complete(self.request(context, names, again))
+            reply = await model.complete(self.request(context, wish, again))
             usage, model_ms = usage + reply.usage, model_ms + round(reply.latency_ms)
-            plan = _read(reply)
+            plan = read_plan(reply)
             if plan is None:
                 raise ModelReplyInvalid("no plan, twice")
         answer = _only_answer(plan)
         return Proposal(
             candidates=names,
-            plan=None if answer is not None else plan,
+            plan=None if answer is not None else mended(plan, context.catalog),
             answer=answer or "",
             usage=usage,
             model_ms=model_ms,
@@ -75,88 +99,161 @@ class MetisProposer:
 
     async def warm(self, context: TurnContext) -> None:
         """See `Proposer.warm`."""
-        request = replace(self.request(context, ()), schema=None, max_tokens=1)
+        request = replace(self.request(context, Wish(Spans(), {})), schema=None, max_tokens=1)
         with contextlib.suppress(ModelReplyInvalid):
             await self._tiers.for_role(self._role).complete(request)
 
-    def request(
-        self, context: TurnContext, names: tuple[str, ...], advice: str | None = None
-    ) -> ChatRequest:
-        """The call: static prompt, facts, the person's text; the schema narrows the tools."""
+    async def _talk(self, context: TurnContext, names: tuple[str, ...]) -> Proposal:
+        """An answer in words to what no tool is for. A prompt of its own: under the planning one a
+        small model repeats the examples."""
         system = self._prompts.render(
-            "plan_metis", context.lang, tools=_lines(context.catalog, context.lang)
+            "small_talk", context.lang, abilities=abilities(context.catalog, context.lang)
+        )
+        messages = briefing.opening(context, self._prompts, self._texts, system=system)
+        messages.append(Message("user", context.request))
+        reply = await self._tiers.for_role(self._role).complete(
+            ChatRequest(tuple(messages), max_tokens=MOST_WORDS)
+        )
+        return Proposal(
+            candidates=names,
+            answer=reply.text,
+            usage=reply.usage,
+            model_ms=round(reply.latency_ms),
+            model=reply.model,
+        )
+
+    def request(self, context: TurnContext, wish: Wish, advice: str | None = None) -> ChatRequest:
+        """The call: static prompt, facts, the person's text; the schema narrows the rest."""
+        system = self._prompts.render(
+            "plan_metis", context.lang, tools=tool_lines(context.catalog, context.lang)
         )
         messages = briefing.opening(context, self._prompts, self._texts, system=system)
         if advice:
             messages.append(Message("system", advice))
         messages.append(Message("user", context.request))
-        schema = _schema({n: context.catalog.offered[n].manifest for n in names}, context.lang)
-        return ChatRequest(tuple(messages), schema=schema)
+        return ChatRequest(tuple(messages), schema=plan_schema(wish))
+
+    def _wish(self, context: TurnContext, names: tuple[str, ...]) -> Wish:
+        points, clauses = self._candidates.relevance(context)
+        return make_wish(
+            context.request,
+            {name: context.catalog.offered[name].manifest for name in names},
+            points,
+            clauses=clauses,
+            wide=self._role == "plan_online",
+            earlier=[exchange.request for exchange in reversed(context.conversation)],
+        )
 
 
-def _lines(catalog: Catalog, lang: str) -> list[str]:
+def tool_lines(catalog: Catalog, lang: str) -> list[str]:
     """`name(argument, optional?): what it does`, one per tool, in the catalogue's order."""
     lines = []
-    for name, executor in catalog.offered.items():
+    for name, executor in sorted(catalog.offered.items()):
         manifest = executor.manifest
-        required = set(manifest.args.get("required", ()))
-        args = ", ".join(
-            ("from_step" if arg == "entries" else arg) + ("" if arg in required else "?")
-            for arg in manifest.properties
-            if arg not in manifest.runtime_args
-        )
+        args = ", ".join(_shown_args(manifest))
         lines.append(f"{name}({args}): {manifest.description[lang]}")
     return lines
 
 
-def _schema(manifests: Mapping[str, Manifest], lang: str) -> dict[str, Any]:
-    tools = [
-        _step_schema(name, _bare(manifest.tool_schema(lang)))
-        for name, manifest in manifests.items()
+def abilities(catalog: Catalog, lang: str) -> list[str]:
+    """What the house can do, in words: the tools that need no other tool's result."""
+    return [
+        executor.manifest.description[lang]
+        for _, executor in sorted(catalog.offered.items())
+        if "entries" not in executor.manifest.args.get("required", ())
     ]
-    answer = {
-        "type": "object",
-        "properties": {"text": {"type": "string"}},
-        "required": ["text"],
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": {
-            "steps": {
-                "type": "array",
-                "minItems": 1,
-                "maxItems": MAX_PLAN_STEPS,
-                "items": {"anyOf": [*tools, _step_schema(FINAL_ANSWER, answer)]},
-            }
-        },
-        "required": ["steps"],
-        "additionalProperties": False,
-    }
 
 
-def _step_schema(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {"tool": {"const": name}, "args": args},
-        "required": ["tool", "args"],
-        "additionalProperties": False,
-    }
+def _shown_args(manifest: Manifest) -> list[str]:
+    needed = {*manifest.args.get("required", ())}
+    needed.update(name for group in manifest.requires_one_of for name in group)
+    return [
+        ("from_step" if name == "entries" else name) + ("" if name in needed else "?")
+        for name in manifest.properties
+        if name not in manifest.runtime_args
+    ]
 
 
-def _bare(schema: Any) -> Any:
-    """A schema without words: the grammar needs none."""
-    if isinstance(schema, Mapping):
-        return {k: _bare(v) for k, v in schema.items() if k not in {"description", "default"}}
-    return [_bare(item) for item in schema] if isinstance(schema, list) else schema
-
-
-def _read(reply: ChatReply) -> Plan | None:
+def read_plan(reply: ChatReply) -> Plan | None:
+    """The plan that a reply is, None when it is none or has no steps."""
     try:
         plan = Plan.from_json(json.loads(reply.text))
-    except (ValueError, CallRefused):
+    except (ValueError, RecursionError, CallRefused):
         return None
     return plan if plan.steps else None
+
+
+def mended(plan: Plan, catalog: Catalog) -> Plan:
+    """The plan without steps that repeat an earlier one, and with references that hold.
+
+    A model that writes `{{step1.body}}` of a page read as text means its text.
+    """
+    plan = _without_repeats(plan, catalog)
+    return Plan(
+        tuple(
+            Step(step.tool, {k: _mend(v, plan, catalog) for k, v in step.args.items()})
+            for step in plan.steps
+        )
+    )
+
+
+def _without_repeats(plan: Plan, catalog: Catalog) -> Plan:
+    """The plan without reading steps that an earlier one, with nothing changed since, did."""
+    steps: list[Step] = []
+    places: dict[int, int] = {}  # number in the old plan → number in the new one
+    since = 0
+    for number, step in enumerate(plan.steps, start=1):
+        step = Step(step.tool, _renumbered(step.args, places))
+        executor = catalog.offered.get(step.tool)
+        changes = executor is None or executor.manifest.is_mutating
+        same = [at for at in range(since, len(steps)) if _fetches_the_same(step, steps[at])]
+        if not changes and same:
+            places[number] = same[0] + 1
+            continue
+        steps.append(step)
+        places[number] = len(steps)
+        if changes:
+            since = len(steps)
+    return Plan(tuple(steps))
+
+
+def _fetches_the_same(step: Step, earlier: Step) -> bool:
+    """The same call, or the same addresses fetched by another tool."""
+    same = step.args == earlier.args
+    return same and (step.tool == earlier.tool or set(step.args) == {"urls"})
+
+
+def _renumbered(value: Any, places: Mapping[int, int]) -> Any:
+    """A value whose step numbers are those of the new plan; unknown ones stay, L2 refuses them."""
+    if isinstance(value, str):
+        return _STEP.sub(lambda m: f"{m[1]}{places.get(int(m[2]), int(m[2]))}", value)
+    if isinstance(value, list):
+        return [_renumbered(item, places) for item in value]
+    if isinstance(value, Mapping):
+        return {
+            key: places.get(number, number)
+            if key == FROM_STEP and (number := as_step_number(item)) is not None
+            else _renumbered(item, places)
+            for key, item in value.items()
+        }
+    return value
+
+
+def _mend(value: Any, plan: Plan, catalog: Catalog) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        template = parse_template(value)
+    except CallRefused:
+        return value  # L2 says what is wrong with it
+    whole = template.whole if template is not None else None
+    if not isinstance(whole, StepReference) or not 1 <= whole.step <= len(plan.steps):
+        return value
+    source = catalog.offered.get(plan.steps[whole.step - 1].tool)
+    if source is None or whole.path[0] in output_fields(source.manifest):
+        return value
+    name = main_field(source.manifest)
+    return value if name is None else f"{{{{step{whole.step}.{name}}}}}"
 
 
 def _only_answer(plan: Plan) -> str | None:

@@ -1,0 +1,119 @@
+"""What stays of a call: the journal of a change, the scratchpad, and the state that holds both.
+
+A change is journalled before it runs; its end is committed together with the state that knows it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from core.clock import Clock
+from core.errors import StoreError, to_error_info
+from core.execution import builtins, handle
+from core.execution.context import TurnContext
+from core.observation import Effects, Observation
+from core.store import effects, scratchpad, turns
+from core.store.database import Transaction
+from core.store.stores import Stores
+from core.turn_state import StepRecord, TurnState
+
+log = logging.getLogger(__name__)
+
+_OUTCOME = {
+    Effects.DONE: effects.EffectState.DONE,
+    Effects.NONE: effects.EffectState.FAILED,
+    Effects.UNKNOWN: effects.EffectState.UNKNOWN,
+}
+
+
+async def open_journal(
+    stores: Stores,
+    clock: Clock,
+    context: TurnContext,
+    state: TurnState,
+    tool: str,
+    preview: Mapping[str, Any],
+) -> str:
+    """Write down, before it runs, what the next step is about to change; the entry's key."""
+    number = len(state.steps) + 1
+    key = effects.effect_key(context.turn_id, number)
+    summary = {name: preview[name] for name in ("targets", "count", "bytes") if name in preview}
+    async with stores.main.write() as tx:
+        await effects.start(
+            tx,
+            key=key,
+            turn_id=context.turn_id,
+            step=number,
+            tool=tool,
+            before={"found": preview.get("before")},
+            expected={"wanted": preview.get("after"), "undo": preview.get("undo")},
+            summary=summary,
+            now=clock.now(),
+        )
+    return key
+
+
+async def keep(
+    stores: Stores,
+    clock: Clock,
+    context: TurnContext,
+    state: TurnState,
+    record: StepRecord,
+    *,
+    journal: str | None,
+    left_out: Sequence[str] = (),
+) -> StepRecord:
+    """Give the record its shown form, and commit journal, state and scratchpad as needed.
+    `left_out`: arguments that were not used, which the model is told.
+
+    Raises `StoreError` only for a step that was journalled: its end must not be lost.
+    """
+    shown = handle.shown_small(record.observation)
+    if shown is not None or record.tool == builtins.SCRATCHPAD_READ:
+        shown = shown or handle.shown_whole(record.observation)
+        if left_out:
+            shown = {**shown, "left_out": list(left_out)}
+        record = replace(record, shown=shown)
+        if journal is not None:
+            async with stores.main.write() as tx:
+                await _finish(tx, clock, context, state.with_step(record), journal)
+        return record
+    stored = handle.to_store(record.observation)
+    if left_out:
+        stored = replace(stored, fields={"left_out": list(left_out), **stored.fields})
+    entry_id = clock.new_id()[:16]
+    record = replace(record, shown=handle.shown_handle(record.observation, stored, entry_id))
+    try:
+        async with stores.main.write() as tx:
+            await scratchpad.put(
+                tx,
+                entry_id=entry_id,
+                actor_id=context.actor.id,
+                turn_id=context.turn_id,
+                step=record.number,
+                tool=record.tool,
+                kind=stored.kind,
+                content=stored.text,
+                now=clock.now(),
+            )
+            if journal is not None:
+                await _finish(tx, clock, context, state.with_step(record), journal)
+    except StoreError as exc:
+        if journal is not None:
+            raise
+        log.exception("scratchpad refused an entry")
+        failed = Observation.failed(to_error_info(exc))
+        record = replace(record, observation=failed, shown=failed.for_model())
+    return record
+
+
+async def _finish(
+    tx: Transaction, clock: Clock, context: TurnContext, state: TurnState, journal: str
+) -> None:
+    """Close the journal entry in the transaction that advances the turn."""
+    left = state.steps[-1].observation.effects
+    await effects.finish(tx, journal, _OUTCOME[left], clock.now())
+    await turns.save_state(tx, context.turn_id, state.to_json())

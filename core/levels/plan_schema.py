@@ -1,0 +1,160 @@
+"""The JSON schema of one request's plan: which tools, and which values in their arguments.
+
+Typed arguments are what stands in the person's text, a step's number, or a reference to a step.
+A tool whose needs are met neither by the text nor by an earlier step is not there, so nothing is
+invented. Pure: manifests and spans in, schema out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
+
+from core.catalog.manifest import Manifest
+from core.levels.argument_schemas import TEXT_ARGS, Arguments, Schema, object_schema
+from core.levels.wish import DESTRUCTIVE, Wish
+from core.plan import FINAL_ANSWER, FROM_STEP
+from core.vocabulary import verb_of
+
+MOST_STEPS = 4
+
+_LISTING = frozenset({"find", "list"})
+
+
+def plan_schema(wish: Wish) -> Schema:
+    """The schema of a plan: an answer alone, or one to four tool steps.
+
+    What may stand at a place depends on the place: only later steps take from earlier ones. The
+    places have their own schemas in `prefixItems`; `items` admits what any of them does, for
+    servers that know only that.
+    """
+    every = (steps_at(wish, number) for number in range(1, MOST_STEPS + 1))
+    places = list(takewhile(bool, every))
+    answer = _step(FINAL_ANSWER, object_schema({"text": {"type": "string"}}, ["text"]))
+    whole: list[Schema] = [{"type": "array", "items": answer, "minItems": 1, "maxItems": 1}]
+    if places:
+        whole.append(
+            {
+                "type": "array",
+                "prefixItems": [{"anyOf": place} for place in places],
+                "items": {"anyOf": places[-1] + _missing(places[0], places[-1])},
+                "minItems": 1,
+                "maxItems": len(places),
+            }
+        )
+    return object_schema({"steps": {"anyOf": whole}}, ["steps"])
+
+
+def may_use_tools(wish: Wish) -> bool:
+    """Whether a plan for this request may begin with any tool."""
+    return bool(steps_at(wish, 1))
+
+
+def _missing(first: list[Schema], last: list[Schema]) -> list[Schema]:
+    return [step for step in first if step not in last]
+
+
+def steps_at(wish: Wish, number: int) -> list[Schema]:
+    """The forms that a step at this place (1 is the first) may have."""
+    found: list[Schema] = []
+    for name, manifest in wish.tools.items():
+        if manifest.is_mutating and name not in wish.acting:
+            continue
+        found += [_step(name, args) for args in _Forms(wish, manifest, number).all()]
+    return found
+
+
+def _step(name: str, args: Schema) -> Schema:
+    return object_schema({"tool": {"const": name}, "args": args}, ["tool", "args"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Forms:
+    """The forms that a step with one tool may have at one place of the plan."""
+
+    wish: Wish
+    manifest: Manifest
+    number: int
+
+    def all(self) -> Iterable[Schema]:
+        """One schema per way to meet the tool's needs; none when they cannot be met."""
+        groups = self.manifest.requires_one_of or (("entries",),) * self._needs_entries or ((),)
+        for group in groups:
+            required = [*self.manifest.args.get("required", ()), *group]
+            form = self._form(list(dict.fromkeys(required)))
+            if form is not None:
+                yield form
+
+    @property
+    def _needs_entries(self) -> bool:
+        return "entries" in self.manifest.args.get("required", ())
+
+    def _form(self, required: list[str]) -> Schema | None:
+        properties: dict[str, Any] = {}
+        needed: list[str] = []
+        by_step = "entries" in required
+        if by_step and not self._may_take_a_step():
+            return None
+        arguments = Arguments(self.wish, self.manifest, self.number, self._may_start())
+        others = {n for group in self.manifest.requires_one_of for n in group} - set(required)
+        for name, spec in self.manifest.properties.items():
+            if name in self.manifest.runtime_args or name in others:
+                continue
+            if name == "entries":
+                if by_step:
+                    properties[FROM_STEP] = {"enum": list(range(1, self.number))}
+                    needed.append(FROM_STEP)
+                continue
+            values, forced = arguments.offer(name, spec, required=name in required)
+            if values is None:
+                if name in required or (name in TEXT_ARGS and self.manifest.is_mutating):
+                    return None
+                continue
+            properties[name] = values
+            if name in required or forced:
+                needed.append(name)
+        if not properties and self._passes_over_what_was_named():
+            return None
+        if not by_step and not self._may_start() and not self._brings_together(properties):
+            return None
+        return object_schema(properties, needed)
+
+    def _may_start(self) -> bool:
+        """Whether a step at this place may live from the text alone: one for each thing asked."""
+        return self.number <= self.wish.clauses
+
+    def _brings_together(self, properties: Mapping[str, Any]) -> bool:
+        """Whether the step writes what an earlier one brought."""
+        return self.number > 1 and not TEXT_ARGS.isdisjoint(properties)
+
+    def _passes_over_what_was_named(self) -> bool:
+        """Whether a call with no argument would leave aside the path that the person wrote."""
+        takes_paths = "path" in self.manifest.types.values()
+        return takes_paths and any(path.grade == "said" for path in self.wish.spans.paths)
+
+    def _may_take_a_step(self) -> bool:
+        """Whether an earlier step can bring what this one works on."""
+        if self.number == 1:
+            return False
+        if not self._may_have_items():
+            return False
+        if verb_of(self.manifest.name) == "write":
+            return False  # writing each item back to its own path is never what was asked
+        if verb_of(self.manifest.name) in DESTRUCTIVE:
+            # What a search brings is destroyed only when the person's words narrowed the search.
+            spans = self.wish.spans
+            return bool(spans.patterns or any(a.unit in {"bytes", "days"} for a in spans.amounts))
+        return True
+
+    def _may_have_items(self) -> bool:
+        """Whether an earlier step can bring several items, or a text to choose lines from."""
+        spans = self.wish.spans
+        for name, manifest in self.wish.tools.items():
+            if verb_of(name) in _LISTING and any(_Forms(self.wish, manifest, 1).all()):
+                return True
+        if not self._needs_entries:
+            return False
+        chooses = verb_of(self.manifest.name) == "filter" and bool(spans.sought)
+        return chooses or len(spans.files) > 1 or len(spans.urls) > 1

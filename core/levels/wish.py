@@ -1,0 +1,173 @@
+"""What one request lets a plan do: the tools it speaks of and the values that stand in it.
+
+Pure. Decides by the person's words alone, before any model is asked: a tool that changes something
+is there only when its verb was used, one that destroys only when the verb is beyond doubt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from core.catalog.lexicon import load_lexicon, stem, tokens, without_pronoun
+from core.catalog.manifest import Manifest
+from core.levels.spans import PathSpan, Spans, find_spans
+from core.vocabulary import verb_of
+
+DESTRUCTIVE = frozenset({"delete"})
+
+# Points of the pre-filter. Below the first a tool is spoken of by accident only ("ciao" gives
+# eleven to the web tools); what works on the results of others needs less.
+_SPOKEN_OF = 14.0
+_WORKS_ON = 6.0
+_MEANT = 0.4
+
+_HOURS = frozenset(
+    """night midnight noon midday morning evening afternoon dark late early asleep awake sunset
+    sunrise dawn notte mezzanotte mezzogiorno mattina mattino sera pomeriggio buio tardi presto
+    svegli sveglio sveglia alba tramonto""".split()
+)
+# What opens a further wish behind "and": `e dimmi …`, `and what …`.
+_FURTHER = re.compile(
+    r"""(?ix) [.?!;] \s+ \w | \b(?:e|ed|and|then|poi|quindi)\s+ (?:anche\s+|also\s+)?
+    (?: che | cosa | quant[oiae] | qual[ei]? | dove | quando | chi | dimmi | mostrami | fammi
+      | what | how | which | where | when | who | is | are | tell | show | give | let )\b"""
+)
+MOST_CLAUSES = 4
+_BLIND_VERBS = DESTRUCTIVE | {"move"}
+_ADDING = frozenset(
+    """aggiungi aggiungere aggiungici aggiungilo aggiungila accoda accodare appendi annota annotare
+    appunta appuntati segna segnati appuntare jot append add appending adding note""".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """`tools` may stand in the plan, in the catalogue's order; `acting` are those of them that
+    change something and that the person asked for. `adds`: they said to add to what is there.
+    `clauses`: how many things are asked, roughly; so many steps may start from the text alone.
+    `destination`: the place that something is to be put into, when the person names one.
+    """
+
+    spans: Spans
+    tools: Mapping[str, Manifest]
+    acting: frozenset[str] = frozenset()
+    adds: bool = False
+    words: frozenset[str] = frozenset()
+    clauses: int = 1
+    destination: PathSpan | None = None
+
+
+def make_wish(
+    request: str,
+    manifests: Mapping[str, Manifest],
+    relevance: Mapping[str, float],
+    *,
+    clauses: int = 1,
+    earlier: Sequence[str] = (),
+    wide: bool = False,
+) -> Wish:
+    """Read a request. `relevance` are the pre-filter's points; `earlier` the person's requests
+    before this one, newest first: what they named stands in where this one names nothing. `wide`,
+    for models that can be trusted to choose: every tool but those that destroy unasked."""
+    spans = find_spans(request)
+    own = spans
+    if earlier:
+        spans = spans.with_antecedents(find_spans(earlier[0]))
+    words = tokens(request)
+    stems = [_known(word) for word in words]
+    verbs = load_lexicon().senses(words, stems, related=0, implied=0).verbs
+    changing = {name: m for name, m in manifests.items() if m.is_mutating}
+    asked_for = {n for n, m in changing.items() if _is_asked_for(m, own, verbs, words)}
+    trusted = {n for n in changing if wide and verb_of(n) not in DESTRUCTIVE}
+    acting = frozenset(asked_for | trusted)
+    tools = {
+        name: manifest
+        for name, manifest in manifests.items()
+        if name in acting
+        or (
+            not manifest.is_mutating
+            and (wide or _is_spoken_of(manifest, own, relevance.get(name, 0.0)))
+        )
+    }
+    if wide:
+        clauses = MOST_CLAUSES
+    elif acting and not _needs_reading(acting, verbs):
+        tools = {name: m for name, m in tools.items() if verb_of(name) != "read"}
+    if not tools and spans.places and not _HOURS.isdisjoint(words):
+        # `is it dark in Oslo yet?` speaks of the time without saying so.
+        tools = {n: m for n, m in manifests.items() if "place" in m.types.values()}
+    adds = not _ADDING.isdisjoint(words)
+    asked = max(clauses, len(_FURTHER.findall(request[:8000])) + 1)
+    goal = _destination(spans, asked_for)
+    return Wish(spans, tools, acting, adds, frozenset(words), asked, goal)
+
+
+def _destination(spans: Spans, asked_for: Collection[str]) -> PathSpan | None:
+    """Where something is to be put: the last name that the words make a target."""
+    if all(verb_of(name) in DESTRUCTIVE for name in asked_for):
+        return None
+    targets = [path for path in spans.paths if path.role == "target"]
+    sure = [path for path in targets if path.grade != "hinted"]
+    found = sure or targets
+    return found[-1] if found else None
+
+
+def _needs_reading(acting: frozenset[str], verbs: Mapping[str, float]) -> bool:
+    """Whether what is to be done needs a look into things: moving and deleting do not, unless the
+    person wants to read as well."""
+    return verbs.get("read", 0.0) >= 1.0 or any(
+        verb_of(name) not in _BLIND_VERBS for name in acting
+    )
+
+
+def _known(word: str) -> str:
+    """The stem under which the lexicon knows a word, pronouns at its end taken off if need be."""
+    lexicon = load_lexicon()
+    stemmed, bare = stem(word), without_pronoun(word)
+    return bare if bare is not None and not lexicon.knows(stemmed) else stemmed
+
+
+def _is_asked_for(
+    manifest: Manifest, spans: Spans, verbs: Mapping[str, float], words: Sequence[str]
+) -> bool:
+    verb = verb_of(manifest.name)
+    weight = verbs.get(verb, 0.0)
+    if weight == 1.0 or _has_phrase(manifest, words):
+        return True
+    if verb in DESTRUCTIVE:
+        return False
+    if weight >= _MEANT:
+        return True
+    # `sling a.txt into Archive`, `fetch URL into a.txt`: a thing and a place for it say enough.
+    goes = any(path.role == "target" and path.grade != "hinted" for path in spans.paths)
+    said = [path for path in spans.paths if path.grade == "said"]
+    if verb == "write":
+        return goes and bool(spans.urls) and bool(said)
+    return verb == "move" and goes and len(said) > 1
+
+
+def _has_phrase(manifest: Manifest, words: Sequence[str]) -> bool:
+    """Whether one of the tool's own affinity phrases stands in the request, word by word."""
+    said = f" {' '.join(words)} "
+    return any(
+        f" {' '.join(tokens(phrase))} " in said
+        for phrases in manifest.affinity.values()
+        for phrase in phrases
+    )
+
+
+def _is_spoken_of(manifest: Manifest, spans: Spans, points: float) -> bool:
+    if "entries" in manifest.args.get("required", ()):
+        return points >= _WORKS_ON or (manifest.name.startswith("filter") and bool(spans.sought))
+    if points >= _SPOKEN_OF:
+        return True
+    kinds = set(manifest.types.values())
+    said = any(path.grade != "hinted" for path in spans.paths)
+    sized = any(a.unit in {"bytes", "days"} and a.bound for a in spans.amounts)
+    return (
+        ("url" in kinds and bool(spans.urls))
+        or ("path" in kinds and (said or bool(spans.patterns)))
+        or ("size" in kinds and "path" in kinds and sized and "paths" not in manifest.properties)
+    )

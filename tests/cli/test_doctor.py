@@ -1,0 +1,243 @@
+"""`metnos doctor`: each fault by its cause and one command."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from bot.telegram.poll import CONFLICT, LAST_POLL
+from core.clock import SystemClock
+from core.config import load_settings
+from core.store import kv
+from core.store.lock import engine_lock
+from core.store.stores import open_stores
+from tests.cli.conftest import Cli
+from tests.cli.test_setup import telegram  # noqa: F401
+from tests.support.harness import Harness
+from tests.support.scripted_model import Rule, ScriptedModel
+
+Script = Callable[[Sequence[Rule]], ScriptedModel]
+CALLS_TOOLS = [Rule(user="Tokyo", calls=[("get_now", {"place": "Tokyo"})])]
+
+
+def checks(cli: Cli, *options: str) -> dict[str, list[dict[str, Any]]]:
+    """What the doctor says, by check; and that its status agrees."""
+    ran = cli("doctor", "--json", *options)
+    said = json.loads(ran.out)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for entry in said["checks"]:
+        assert (entry["state"] == "fault") <= (entry["mend"] is not None)
+        found.setdefault(entry["check"], []).append(entry)
+    assert ran.status == (0 if said["ok"] else 1)
+    return found
+
+
+def faults(found: dict[str, list[dict[str, Any]]]) -> list[str]:
+    return [e["check"] for entries in found.values() for e in entries if e["state"] == "fault"]
+
+
+def test_doctor_of_a_sound_home_finds_nothing(cli: Cli, script: Script) -> None:
+    script(CALLS_TOOLS)
+    cli("setup")
+
+    ran = cli("doctor")
+
+    assert ran.status == 0, ran.out
+    assert "scripted called a tool in" in ran.out
+    assert "All is well." in ran.out
+    assert "isolation" in ran.out.lower()
+
+
+def test_doctor_before_setup_says_to_set_up(cli: Cli) -> None:
+    found = checks(cli, "--offline")
+
+    assert faults(found) == ["home"]
+    assert found["home"][0]["mend"].endswith("metnos setup")
+    assert not cli.home.exists(), "a check must not make what it looks for"
+
+
+def test_doctor_names_a_tampered_executor_its_reason_and_the_mending(cli: Cli) -> None:
+    cli("setup")
+    (cli.home / "executors" / "get_now" / "main.py").write_text("x = 1\n", encoding="utf-8")
+
+    found = checks(cli, "--offline")
+
+    (entry,) = found["executors"]
+    assert "get_now" in entry["message"]
+    assert "main.py" in entry["message"]
+    cli(*entry["mend"].split()[1:])
+    assert faults(checks(cli, "--offline")) == []
+
+
+def test_doctor_names_an_unsigned_executor_of_ones_own(cli: Cli) -> None:
+    cli("setup")
+    (cli.home / "executors" / "list_files").mkdir(mode=0o700)
+
+    found = checks(cli, "--offline")
+
+    assert found["executors"][0]["mend"].endswith("executors sign list_files")
+
+
+def test_doctor_finds_a_damaged_database_and_its_command_mends_it(cli: Cli) -> None:
+    cli("setup")
+    path = cli.home / "private" / "metnos.db"
+    for extra in ("-wal", "-shm"):
+        path.with_name(path.name + extra).unlink(missing_ok=True)
+    path.write_bytes(b"not a database" * 1000)
+
+    found = checks(cli, "--offline")
+
+    assert faults(found) == ["database"]
+    mend = found["database"][0]["mend"]
+    assert str(path) in mend
+    assert mend.endswith("metnos setup")
+    path.rename(path.with_name("metnos.db.damaged"))
+    cli("setup")
+    assert faults(checks(cli, "--offline")) == []
+
+
+def test_doctor_finds_files_that_others_can_read(cli: Cli) -> None:
+    cli("setup")
+    (cli.folder / ".env").write_text("METNOS_ENGINE=simple\n", encoding="utf-8")
+    (cli.folder / ".env").chmod(0o644)
+    cli.home.chmod(0o755)
+
+    found = checks(cli, "--offline")
+
+    assert sorted(faults(found)) == ["home", "settings"]
+    assert found["home"][0]["mend"] == f"chmod 700 {cli.home}"
+    assert found["settings"][0]["mend"].startswith("chmod 600 ")
+
+
+def test_doctor_finds_a_folder_that_is_gone(cli: Cli) -> None:
+    cli("setup")
+    cli.env(METNOS_FILES_ROOTS=str(cli.folder / "gone"))
+
+    found = checks(cli, "--offline")
+
+    assert found["settings"][0]["mend"] == f"mkdir -p {cli.folder / 'gone'}"
+
+
+def test_doctor_tells_a_wrong_setting_as_a_fault(cli: Cli) -> None:
+    cli.env(METNOS_ENGINE="steam")
+
+    found = checks(cli)
+
+    assert "METNOS_ENGINE" in found["settings"][0]["message"]
+
+
+def test_doctor_tells_a_nearly_full_disk(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli("setup")
+    monkeypatch.setattr("bot.cli.checks.LEAST_FREE_BYTES", 10**18)
+
+    assert faults(checks(cli, "--offline")) == ["disk"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "says"),
+    [
+        ([Rule(text="It is noon.")], "calls no tools"),
+        ([Rule(status=401)], "refused"),
+        ([Rule(status=404)], "refused"),
+    ],
+    ids=["prose only", "wrong key", "wrong name"],
+)
+def test_doctor_tells_what_is_wrong_with_the_model(
+    cli: Cli, script: Script, rules: list[Rule], says: str
+) -> None:
+    cli("setup")
+    script(rules)
+
+    found = checks(cli)
+
+    assert faults(found) == ["model"]
+    assert says in found["model"][0]["message"]
+
+
+def test_doctor_without_a_model_gives_the_command_that_brings_one(cli: Cli) -> None:
+    cli("setup")
+    cli.env(METNOS_LLM_BASE_URL="", METNOS_LLM_MODEL="")
+
+    found = checks(cli)
+
+    assert found["model"][0]["mend"].endswith("metnos model pull")
+
+
+@pytest.mark.parametrize(
+    ("token", "says"), [("hello", "is no token"), ("123456:" + "x" * 35, "does not know")]
+)
+def test_doctor_tells_a_bad_token_and_never_shows_it(
+    cli: Cli,
+    script: Script,
+    telegram: Harness,  # noqa: F811
+    token: str,
+    says: str,
+) -> None:
+    script(CALLS_TOOLS)
+    cli("setup")
+    cli.env(TELEGRAM_BOT_TOKEN=token)
+
+    ran = cli("doctor")
+
+    assert ran.status == 1
+    assert says in ran.out
+    assert token not in ran.out
+
+
+def test_doctor_knows_the_bot_its_webhook_and_that_nobody_is_paired(
+    cli: Cli,
+    script: Script,
+    telegram: Harness,  # noqa: F811
+) -> None:
+    script(CALLS_TOOLS)
+    cli("setup")
+    cli.env(TELEGRAM_BOT_TOKEN=telegram.tg.token)
+    telegram.tg.webhook = {"url": "https://other.example/hook", "secret": "", "max": 40}
+
+    said = [entry["message"] for entry in checks(cli)["telegram"]]
+
+    assert "@casa_bot" in said[0]
+    assert any("other.example" in line for line in said)
+    assert "does not know you yet" in said[-1]
+
+
+@pytest.mark.parametrize(
+    ("key", "age", "says"),
+    [
+        (LAST_POLL, timedelta(hours=2), "has not heard Telegram since"),
+        (LAST_POLL, timedelta(), "last heard"),
+        (CONFLICT, timedelta(), "Another program reads the messages of @casa_bot"),
+    ],
+    ids=["deaf", "well", "second-hand token"],
+)
+def test_doctor_reads_how_the_running_bot_fares(
+    cli: Cli,
+    script: Script,
+    telegram: Harness,  # noqa: F811
+    key: str,
+    age: timedelta,
+    says: str,
+) -> None:
+    script(CALLS_TOOLS)
+    cli("setup")
+    cli.env(TELEGRAM_BOT_TOKEN=telegram.tg.token)
+
+    async def note() -> None:
+        stores = await open_stores(load_settings(), SystemClock())
+        async with stores.main.write() as tx:
+            suffix = " @casa_bot" if key == CONFLICT else ""
+            moment = datetime.now(UTC) - age
+            await kv.put(tx, key, moment.isoformat() + suffix)
+        await stores.close()
+
+    asyncio.run(note())
+
+    with engine_lock(cli.home, "run"):
+        said = [entry["message"] for entry in checks(cli)["telegram"]]
+
+    assert any(says in line for line in said), said

@@ -1,0 +1,208 @@
+"""What a person is told at the end: done, not done and unknown, from the records alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.app import load_texts
+from core.catalog.loaded import NO_SDK, Catalog, LoadedExecutor
+from core.errors import ErrorCode, ErrorInfo
+from core.levels.runner import Outcome
+from core.levels.terminator import Closing, Terminator
+from core.messages import FinalKind
+from core.observation import Effects, Observation
+from core.plan import Plan, Step
+from core.turn_state import StepRecord, TurnState
+from tests.execution.test_arguments import manifest
+
+TOOLS = ("get_now", "read_files", "write_files", "move_files", "delete_files", "find_files")
+CATALOG = Catalog({name: LoadedExecutor(manifest(name), {}) for name in TOOLS}, (), NO_SDK, "x")
+CONSENT = Observation.failed(ErrorCode.CONSENT_UNAVAILABLE, count=1)
+MISSING = Observation.failed(ErrorCode.NOT_FOUND, path="/h/notes/a.md")
+UNKNOWN_TOOL = Observation.failed(ErrorCode.UNKNOWN_TOOL)
+
+
+def record(number: int, tool: str, observation: Observation, **args: Any) -> StepRecord:
+    return StepRecord(number, tool, args, args, observation, {}, ran=True)
+
+
+def wrote(number: int, path: str) -> StepRecord:
+    entry = {"ok": True, "path": path, "bytes": 3, "created": True, "mode": "overwrite"}
+    done = Observation(ok=True, entries=(entry,), effects=Effects.DONE)
+    return record(number, "write_files", done, path=path, content="abc")
+
+
+def read(number: int, text: str = "latte") -> StepRecord:
+    entry = {"ok": True, "path": "/h/notes/a.md", "name": "a.md", "text": text, "bytes": 5}
+    return record(number, "read_files", Observation(ok=True, entries=(entry,)), paths=["a.md"])
+
+
+def end(*steps: StepRecord, answer: str = "", kind: FinalKind = FinalKind.ANSWER,
+        error: ErrorInfo | None = None, plan: Plan | None = None, lang: str = "it",
+        request: str = "scrivi e cancella") -> Closing:  # fmt: skip
+    state = TurnState("f00d" * 8, request, plan, len(steps), steps)
+    outcome = Outcome(state, kind, answer, error)
+    terminator = Terminator(load_texts())
+    return terminator.close(
+        outcome, request=request, lang=lang, tz="Europe/Rome", home="/h", catalog=CATALOG
+    )
+
+
+def test_close_of_a_refused_change_is_no_answer_whatever_the_model_says() -> None:
+    refused = record(1, "delete_files", CONSENT, paths=["/h/notes/a.md"])
+
+    closing = end(read(1), refused, answer="Ecco fatto, a posto.")
+
+    assert closing.reply.final_kind is FinalKind.ERROR
+    assert "serve il tuo consenso" in closing.reply.plain
+    assert closing.error is not None
+    assert closing.error.code is ErrorCode.CONSENT_UNAVAILABLE
+
+
+def test_close_of_a_change_that_worked_at_the_second_try_is_an_answer() -> None:
+    failed = record(1, "write_files", MISSING, path="/h/notes/x/a.md")
+
+    closing = end(failed, wrote(2, "/h/notes/a.md"), answer="Scritto a.md.")
+
+    assert closing.reply.final_kind is FinalKind.ANSWER
+    assert closing.error is None
+
+
+def test_close_of_a_turn_in_which_nothing_worked_is_no_answer() -> None:
+    closing = end(record(1, "read_files", MISSING), answer="Dice: latte.", request="leggi a.md")
+
+    assert closing.reply.final_kind is FinalKind.ERROR
+    assert "~/notes/a.md" in closing.reply.plain
+
+
+def test_close_after_the_models_own_slips_is_its_answer() -> None:
+    closing = end(
+        record(1, "order_taxi", UNKNOWN_TOOL), answer="Prenotare un taxi non è fra le cose che so."
+    )
+
+    assert closing.reply.final_kind is FinalKind.ANSWER
+
+
+def test_close_of_a_read_that_found_part_of_it_is_an_answer() -> None:
+    closing = end(
+        read(1), record(2, "read_files", MISSING), answer="Solo il primo.", request="leggi"
+    )
+
+    assert closing.reply.final_kind is FinalKind.ANSWER
+
+
+def test_close_of_a_plan_that_failed_midway_says_done_and_not_done() -> None:
+    plan = Plan(
+        (
+            Step("write_files", {"path": "a.md", "content": "abc"}),
+            Step("delete_files", {"paths": ["b.md"]}),
+            Step("move_files", {"paths": ["~/notes/c.md"], "dst": "old"}),
+            Step("read_files", {"paths": ["d.md"]}),
+        )
+    )
+    refused = record(2, "delete_files", CONSENT, paths=["/h/notes/b.md"])
+
+    closing = end(
+        wrote(1, "/h/notes/a.md"), refused, kind=FinalKind.ERROR, error=CONSENT.error, plan=plan
+    )
+
+    told = closing.reply.plain
+    assert "Scritto: ~/notes/a.md" in told
+    assert "Non eliminato: ~/notes/b.md" in told
+    assert "Non spostato: ~/notes/c.md, old" in told
+    assert "Non ho cambiato nulla" not in told
+
+
+def test_close_of_a_plan_whose_rest_stands_on_references_says_that_there_was_more() -> None:
+    plan = Plan((Step("find_files", {}), Step("delete_files", {"from_step": 1})))
+    broken = Observation.failed(ErrorCode.TIMEOUT)
+
+    closing = end(
+        wrote(1, "/h/notes/a.md"),
+        record(2, "get_now", broken),
+        kind=FinalKind.ERROR,
+        error=broken.error,
+        plan=Plan((*plan.steps, Step("delete_files", {"from_step": 1}))),
+        lang="en",
+    )
+
+    assert "I did not do the rest." in closing.reply.plain
+
+
+def test_close_of_a_plan_that_failed_shows_what_was_found_before() -> None:
+    closing = end(
+        read(1), record(2, "read_files", MISSING), kind=FinalKind.ERROR, error=MISSING.error
+    )
+
+    assert "latte" in closing.reply.plain
+    assert "Non esiste" in closing.reply.plain
+    assert closing.reply.plain.rstrip().endswith("rif. f00df0")
+
+
+def test_close_names_the_items_of_a_change_that_failed() -> None:
+    entries = (
+        {"ok": True, "path": "/h/notes/old/a.md", "source": "/h/notes/a.md", "bytes": 1},
+        {"ok": False, "path": "/h/notes/b.md", "error": {"code": "not_found"}},
+    )
+    moved = Observation(ok=True, entries=entries, effects=Effects.DONE)
+
+    closing = end(record(1, "move_files", moved, paths=["a", "b"]), answer="Spostati.")
+
+    assert "Non spostato: ~/notes/b.md" in closing.reply.plain
+
+
+def test_close_of_several_items_that_all_failed_names_each() -> None:
+    entries = tuple(
+        {"ok": False, "path": f"/h/{name}", "error": {"code": "not_found"}} for name in ("a", "b")
+    )
+    missing = ErrorInfo(ErrorCode.NOT_FOUND, {"path": "/h/a"})
+    failed = Observation(ok=False, entries=entries, error=missing)
+
+    closing = end(record(1, "read_files", failed), kind=FinalKind.ERROR, error=missing)
+
+    assert "~/a" in closing.reply.plain
+    assert "~/b" in closing.reply.plain
+
+
+def test_close_of_a_change_that_another_step_read_back_still_tells_the_change() -> None:
+    back = record(2, "read_files", read(2).observation, paths=["{{step1.path}}"])
+
+    closing = end(wrote(1, "/h/notes/a.md"), back)
+
+    assert "latte" in closing.reply.plain
+    assert "Scritto: ~/notes/a.md" in closing.reply.plain
+
+
+@pytest.mark.parametrize("code", [ErrorCode.DUPLICATE_CALL, ErrorCode.VECTORISE])
+def test_close_of_a_loop_of_advice_speaks_of_the_loop_alone(code: ErrorCode) -> None:
+    advice = Observation.failed(code)
+
+    closing = end(
+        read(1), record(2, "read_files", advice), kind=FinalKind.LOOP_BREAK, error=advice.error
+    )
+
+    assert "lo stesso passo falliva" in closing.reply.plain
+    assert "ripetendo" not in closing.reply.plain
+    assert "latte" in closing.reply.plain
+
+
+@pytest.mark.parametrize(
+    ("answer", "steps", "expected"),
+    [
+        ("Quale file intendi?", 0, FinalKind.ASK),
+        ("Posso scriverlo in a.md o in b.md. Quale preferisci?", 0, FinalKind.ASK),
+        ("Ho trovato a.md e b.md. Quale dei due apro?", 1, FinalKind.ASK),
+        ("I found two files: a.md and b.md. Which one?", 1, FinalKind.ASK),
+        ("Quale dei due?", 1, FinalKind.ASK),
+        ("Dice: latte. Ti serve altro?", 1, FinalKind.ANSWER),
+        ("It says milk. Shall I read on?", 1, FinalKind.ANSWER),
+        ("Dice: latte.", 1, FinalKind.ANSWER),
+        ("La domanda «chi sei?» sta nel file.", 1, FinalKind.ANSWER),
+    ],
+)
+def test_close_of_a_question_is_an_ask(answer: str, steps: int, expected: FinalKind) -> None:
+    closing = end(*[read(n + 1) for n in range(steps)], answer=answer, request="apri il file")
+
+    assert closing.reply.final_kind is expected

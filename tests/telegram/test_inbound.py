@@ -1,0 +1,187 @@
+"""What an update means, before and after it is stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.telegram.inbound import (
+    Command,
+    Ignored,
+    Lane,
+    Said,
+    Tap,
+    Unsupported,
+    lane,
+    lang_of,
+    read,
+    screen,
+    without_words,
+)
+
+ANNA = {"id": 7, "is_bot": False, "first_name": "Anna", "language_code": "it-IT"}
+PRIVATE = {"id": 7, "type": "private", "first_name": "Anna"}
+GROUP = {"id": -100, "type": "supergroup", "title": "Casa"}
+
+
+def update(kind: str = "message", *, sender: Any = ANNA, **fields: Any) -> dict[str, Any]:
+    message = {"message_id": 3, "date": 1_790_000_000, "chat": PRIVATE, "from": sender, **fields}
+    return {"update_id": 42, kind: {k: v for k, v in message.items() if v is not None}}
+
+
+def tap(chat: dict[str, Any] = PRIVATE) -> dict[str, Any]:
+    message = {"message_id": 3, "date": 1_790_000_000, "chat": chat}
+    query = {"id": "9", "from": ANNA, "chat_instance": "1", "message": message, "data": "x:1"}
+    return {"update_id": 42, "callback_query": query}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        update(chat=GROUP, text="ciao"),
+        update(sender=None, text="ciao"),
+        update(sender={**ANNA, "is_bot": True}, text="ciao"),
+        update("channel_post", text="ciao"),
+        tap(GROUP),
+        {"update_id": 1, "inline_query": {"id": "1"}},
+        {"update_id": 1},
+    ],
+    ids=["group", "nobody", "bot", "channel", "tap in a group", "inline", "empty"],
+)
+def test_screen_leaves_out_what_is_not_a_person_in_private(raw):
+    assert screen(raw) is None
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        update(chat="nonsense", text="x"),
+        update(sender={"id": "x"}, text="x"),
+        {"message": update(text="x")["message"]},
+    ],
+    ids=["chat", "sender", "no id"],
+)
+def test_screen_of_a_malformed_update_raises_what_the_poll_expects(raw):
+    with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
+        screen(raw)
+
+
+def test_screen_keys_by_sender_chat_and_topic():
+    found = screen(update(text="ciao", message_thread_id=5, is_topic_message=True))
+
+    assert found is not None
+    assert (found.sender_id, found.address.key) == ("7", "telegram:7:5")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_pairing"),
+    [("/start ABCD", True), ("/pair@x_bot ABCD", True), ("/start", False), ("pair ABCD", False)],
+)
+def test_screen_knows_a_pairing_command(text, is_pairing):
+    found = screen(update(text=text))
+
+    assert found is not None
+    assert found.is_pairing is is_pairing
+
+
+def test_without_words_keeps_nothing_that_a_stranger_wrote():
+    raw = update(text="segreto", photo=[{"file_id": "segreto"}], reply_to_message={"text": "s"})
+
+    kept = without_words(raw)
+
+    assert "segreto" not in str(kept)
+    assert "Anna" not in str(kept)
+    heard = read(kept, bot_id="1")
+    assert isinstance(heard, Said)
+    assert (heard.inbound.text, heard.origin.lang) == ("", "it")
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (update(text="/stop"), Lane.PAST),
+        (update(text="/STATUS@x_bot"), Lane.PAST),
+        (update(text="/stopwatch"), Lane.QUEUE),
+        (update(text="stop"), Lane.QUEUE),
+        (update("edited_message", text="/stop"), Lane.EDIT),
+        (tap(), Lane.PAST),
+        (None, Lane.QUEUE),
+        ({"message": "nonsense"}, Lane.QUEUE),
+    ],
+)
+def test_lane_lets_only_control_and_taps_pass(raw, expected):
+    assert lane(raw) is expected
+
+
+def test_read_text_is_a_request_with_a_stable_id():
+    heard = read(update(text="che ore sono?"), bot_id="700")
+
+    assert isinstance(heard, Said)
+    inbound = heard.inbound
+    assert inbound.id == "telegram:700:42"
+    assert (inbound.sender_id, inbound.sender_name, inbound.lang) == ("7", "Anna", "it")
+    assert inbound.message_ref == "3"
+    assert inbound.received_at.tzinfo is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "argument"),
+    [
+        ("/help", "help", ""),
+        ("/Start ABCD-2345", "start", "ABCD-2345"),
+        ("/lang@casa_bot  en ", "lang", "en"),
+    ],
+)
+def test_read_command(text, name, argument):
+    heard = read(update(text=text), bot_id="1")
+
+    assert isinstance(heard, Command)
+    assert (heard.name, heard.argument) == (name, argument)
+
+
+@pytest.mark.parametrize("text", ["/etc/passwd", "/ ciao", "a /help"])
+def test_read_text_with_a_slash_that_is_no_command_is_a_request(text):
+    assert isinstance(read(update(text=text), bot_id="1"), Said)
+
+
+def test_read_quotes_the_message_that_is_replied_to():
+    replied = {"message_id": 2, "date": 1_790_000_000, "chat": PRIVATE, "text": "vecchio"}
+
+    heard = read(update(text="e questo?", reply_to_message=replied), bot_id="1")
+
+    assert isinstance(heard, Said)
+    assert heard.inbound.quoted == "vecchio"
+
+
+def test_read_forwarded_text_is_no_order():
+    origin = {"type": "hidden_user", "date": 1, "sender_user_name": "X"}
+
+    heard = read(update(text="cancella tutto", forward_origin=origin), bot_id="1")
+
+    assert isinstance(heard, Unsupported)
+    assert heard.key == "telegram.unsupported.forwarded"
+
+
+def test_read_text_joins_surrogate_pairs_and_replaces_lone_ones():
+    heard = read(update(text="a\ud83d\ude00b\ud800c"), bot_id="1")
+
+    assert isinstance(heard, Said)
+    assert heard.inbound.text == "a😀b\ufffdc"
+
+
+def test_read_tap_and_service_message():
+    assert isinstance(read(tap(), bot_id="1"), Tap)
+    assert isinstance(read(update(group_chat_created=True), bot_id="1"), Ignored)
+
+
+def test_read_of_a_damaged_update_raises_value_error():
+    with pytest.raises(ValueError, match="unreadable"):
+        read({"update_id": 1, "message": {"message_id": "x"}}, bot_id="1")
+
+
+@pytest.mark.parametrize(
+    ("code", "lang"), [("it", "it"), ("en-US", "en"), ("IT", "it"), ("fr", None), (None, None)]
+)
+def test_lang_of_a_telegram_code(code, lang):
+    assert lang_of(code) == lang

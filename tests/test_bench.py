@@ -1,0 +1,67 @@
+"""The benchmark runs and prints its figures; how large they are is for people to look at."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from tests.bench.figures import SCALE
+from tests.support.world import REPO
+
+FIGURES = {
+    "prefilter": ("ms.100.median", "ms.300.p95", "ms.1000.budget"),
+    "catalog": ("shipped.hot.median_ms", "shipped.cold.p95_ms", "12.executors"),
+    "call": ("trivial.median_ms", "get_now.p95_ms", "trivial_to_bare"),
+    "overhead": ("simple.overhead.median_ms", "metis.overhead.p95_ms"),
+    "tokens": ("simple.it.tokens", "metis.en.tokens", "simple.en.shared_prefix"),
+    "messages": ("plain_answer.p95_ms", "one_tool.median_ms", "plain_answer.budget_p95_ms"),
+    "crowd": ("plain.answered", "plain.chats_in_order", "one_tool.p95_ms"),
+    "start": ("start_to_first_poll.median_ms", "first_turn.median_ms"),
+    "memory": ("idle_mb", "after_turns_mb"),
+}
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch):
+    monkeypatch.setenv(SCALE, "0.02")
+
+
+def at(figures: Mapping[str, Any], path: str) -> Any:
+    for name in path.split("."):
+        figures = figures[name]
+    return figures
+
+
+@pytest.mark.parametrize("part", FIGURES)
+def test_part_run_a_few_times_gives_its_figures(part):
+    figures = json.loads(json.dumps(import_module(f"tests.bench.{part}").run([])))
+
+    for path in FIGURES[part]:
+        assert math.isfinite(at(figures, path)), path
+
+
+def test_model_without_a_file_says_how_it_is_measured():
+    assert "--model" in import_module("tests.bench.model").run([])["left_out"]
+
+
+def test_bench_from_the_command_line_prints_one_document():
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.bench", "prefilter"],
+        cwd=REPO,
+        env={**os.environ, SCALE: "0.02"},
+        capture_output=True,
+        check=True,
+    )
+
+    document = json.loads(done.stdout)
+    assert document["machine"]["cores"] >= 1
+    assert document["machine"]["scale"] == 0.02
+    assert set(document) == {"machine", "prefilter"}
