@@ -63,8 +63,11 @@ class Confinement:
         if self.machine not in seccomp.AUDIT_ARCH:
             raise OSError(f"no seccomp table for {self.machine}")
         self._programs = {
-            network: seccomp.encode(seccomp.build(self.machine, seccomp.ANY_PID, network))
+            (network, writing): seccomp.encode(
+                seccomp.build(self.machine, seccomp.ANY_PID, network, writing=writing)
+            )
             for network in (seccomp.NONE, seccomp.BROKER, seccomp.DIRECT)
+            for writing in (False, True)
         }
         self._base: list[landlock.Rule] = []
         for path, rights in [*_DEVICES, *((path, landlock.READ) for path in base_paths())]:
@@ -116,9 +119,8 @@ class Confinement:
                 os.close(fd)
         rules.restrict()
         os.closerange(first_free_fd, 4096)
-        seccomp.install(
-            self.kernel, self.machine, seccomp.for_process(self._programs[network], os.getpid())
-        )
+        program = self._programs[network, bool(scope.get("write"))]
+        seccomp.install(self.kernel, self.machine, seccomp.for_process(program, os.getpid()))
 
 
 def base_paths() -> list[str]:

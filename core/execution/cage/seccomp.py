@@ -63,8 +63,12 @@ _SOL_SOCKET, _IPPROTO_TCP = 1, 6
 _NO_OPTIONS = (19, 26, 27, 30, 31, 50, 51, 52)
 
 
-def build(machine: str, pid: int, network: str = NONE) -> list[Instruction]:
+def build(
+    machine: str, pid: int, network: str = NONE, *, writing: bool = False
+) -> list[Instruction]:
     """The program for the process `pid`, which may signal itself alone.
+
+    `writing`: it may set the times of a file that it has open, as moving to another disk needs.
 
     Raises `ValueError` for a machine without a table.
     """
@@ -79,13 +83,13 @@ def build(machine: str, pid: int, network: str = NONE) -> list[Instruction]:
         _give(KILL),
     ]
     checked = syscalls.numbers(syscalls.CHECKED, machine)
-    for name, body in _checks(pid, network).items():
+    for name, body in _checks(pid, network, writing=writing).items():
         if name in checked:
             program += [(_EQUAL, 0, len(body), checked.pop(name)), *body]
     return program + _flat(machine, frozenset(checked.values()))
 
 
-def _checks(pid: int, network: str) -> dict[str, list[Instruction]]:
+def _checks(pid: int, network: str, *, writing: bool) -> dict[str, list[Instruction]]:
     """What each call of `CHECKED` depends on. A body always returns."""
     own = _only(0, (pid,))
     checks = {
@@ -103,6 +107,7 @@ def _checks(pid: int, network: str) -> dict[str, list[Instruction]]:
         "ioctl": _only(1, _IOCTLS, NO_TERMINAL),
         "fcntl": _only(1, _FCNTLS),
         "prctl": _only(0, _PRCTLS),
+        "utimensat": [*_no_pointer(1), _give(ALLOW)] if writing else [_give(REFUSE)],
     }
     if network == DIRECT:
         return {**checks, **_direct()}

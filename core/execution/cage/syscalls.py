@@ -57,7 +57,7 @@ CHECKED = """
 clone 56 220; clone3 435 435; kill 62 129; tkill 200 130; tgkill 234 131; rt_sigqueueinfo 129
 138; rt_tgsigqueueinfo 297 240; prlimit64 302 261; socket 41 198; socketpair 53 199; sendto 44
 206; sendmsg 46 211; sendmmsg 307 269; ioctl 16 29; fcntl 72 25; prctl 157 167; setsockopt 54
-208; connect 42 203; bind 49 200; listen 50 201; accept 43 202; accept4 288 242
+208; connect 42 203; bind 49 200; listen 50 201; accept 43 202; accept4 288 242; utimensat 280 88
 """
 
 # Extended attributes: said not to be supported, which copying functions take calmly.
@@ -66,14 +66,14 @@ getxattr 191 8; lgetxattr 192 9; fgetxattr 193 10; listxattr 194 11; llistxattr 
 flistxattr 196 13
 """
 
-# Refused with EPERM. Changes of mode, owner, times and attributes are here because Landlock
-# cannot bind them to folders; path `truncate` because ABI 1 and 2 cannot.
+# Refused with EPERM. Changes of mode, owner and attributes are here because Landlock cannot bind
+# them to folders; path `truncate` because ABI 1 and 2 cannot.
 REFUSED = """
 fork 57 -; vfork 58 -; execve 59 221; execveat 322 281; ptrace 101 117; process_vm_readv 310 270;
 process_vm_writev 311 271; process_madvise 440 440; process_mrelease 448 448; pidfd_open 434 434;
 pidfd_getfd 438 438; pidfd_send_signal 424 424; kcmp 312 272; get_robust_list 274 100; chmod 90
 -; fchmod 91 52; fchmodat 268 53; fchmodat2 452 452; chown 92 -; fchown 93 55; lchown 94 -;
-fchownat 260 54; utime 132 -; utimes 235 -; utimensat 280 88; futimesat 261 -; setxattr 188 5;
+fchownat 260 54; utime 132 -; utimes 235 -; futimesat 261 -; setxattr 188 5;
 lsetxattr 189 6; fsetxattr 190 7; removexattr 197 14; lremovexattr 198 15; fremovexattr 199 16;
 truncate 76 45; mknod 133 -; mknodat 259 33; mount 165 40; umount2 166 39; mount_setattr 442 442;
 open_tree 428 428; move_mount 429 429; fsopen 430 430; fsconfig 431 431; fsmount 432 432; fspick
