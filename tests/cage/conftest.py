@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import pytest
 
+from core.execution.cage import frame
 from core.execution.cage.process import Mode, ProcessCage
 from core.observation import Observation
 from tests.support.run_executor import (
@@ -107,3 +109,28 @@ def open_room() -> Iterator[Room]:
     made = Room(unsafe=True)
     yield made
     assert made.left() == []
+
+
+Mutant = Callable[[str, str, str], None]
+
+
+@pytest.fixture
+def mutant(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mutant]:
+    """Changes a module of the cage as the processes get it: `mutant(module, right, wrong)`."""
+    sources: dict[str, str] = {}
+    real = frame._own_code
+
+    def own_code(name: str) -> CodeType:
+        module = name.rpartition(".")[2]
+        return compile(sources[module], name, "exec") if module in sources else real(name)
+
+    def change(module: str, right: str, wrong: str) -> None:
+        path = Path(frame.__file__).with_name(f"{module}.py")
+        source = sources.get(module, path.read_text(encoding="utf-8"))
+        assert right in source, right
+        sources[module] = source.replace(right, wrong)
+        frame._parts.cache_clear()
+
+    monkeypatch.setattr(frame, "_own_code", own_code)
+    yield change
+    frame._parts.cache_clear()

@@ -37,16 +37,15 @@ async def run_forked(
     """
     streams = Streams(max_output=max_output, on_progress=on_progress)
     try:
-        with zygote.busy():
-            call = _Call(zygote, streams)
+        call = _Call(zygote, streams)
+        try:
+            call.ask(frame, warm, site_dirs, broker)
+            stopped = await streams.wait(timeout_s)
+        finally:
             try:
-                call.ask(frame, warm, site_dirs, broker)
-                stopped = await streams.wait(timeout_s)
+                await finish(asyncio.ensure_future(call.end()))
             finally:
-                try:
-                    await finish(asyncio.ensure_future(call.end()))
-                finally:
-                    call.close()
+                call.close()
         return call.outcome(stopped)
     finally:
         streams.close()

@@ -66,7 +66,8 @@ def _try_walls(confinement: confine.Confinement) -> bytes:
     except OSError:
         pass
     try:
-        os.kill(os.getppid(), 0)
+        # Anybody may set the priority that they have; only the filter refuses it.
+        os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0))
         problems += b"seccomp does not refuse calls\n"
     except OSError:
         pass

@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -93,6 +94,17 @@ class SdkFiles(Protocol):
     def files(self) -> Mapping[str, bytes]: ...
 
 
+class Broker(Protocol):
+    """The egress broker, as far as the cage knows it."""
+
+    def serve(
+        self, executor: Program, call: Mapping[str, Any]
+    ) -> AbstractAsyncContextManager[int]:
+        """The call's end of a SOCK_SEQPACKET pair of unix sockets, served until the call has
+        ended. The call inherits it, and finds its number in `broker_fd` of its frame."""
+        ...
+
+
 class Refused(Exception):
     """No process can be had for this call; the text says why, in English."""
 
@@ -101,7 +113,8 @@ class ProcessCage:
     """Runs calls, at most `max_parallel` at once, the others in order of arrival.
 
     `python` must be of the same version as the engine's: code travels compiled. `unsafe` runs
-    calls as plain processes that nothing closes in: the host's explicit way out.
+    calls as plain processes that nothing closes in: the host's explicit way out. With a `broker`
+    no caged call connects by itself.
     """
 
     def __init__(
@@ -110,10 +123,12 @@ class ProcessCage:
         python: Path = Path(sys.executable),
         max_parallel: int | None = None,
         unsafe: bool = False,
+        broker: Broker | None = None,
     ) -> None:
         self._argv: tuple[str, ...] = (str(python), "-I", "-S", "-c", LOADER)
         self._slots = asyncio.Semaphore(max_parallel or max(4, os.cpu_count() or 1))
         self._unsafe = unsafe
+        self._broker = broker
         self._light: Zygote | None = None
         self._heavy: Zygote | None = None
 
@@ -189,17 +204,22 @@ class ProcessCage:
                     "list": scope.list,
                     "write": scope.write,
                 },
-                "network": network_of(manifest.capabilities),
+                "network": network_of(manifest.capabilities, self._broker),
             },
         )
         start = self._plain if self._unsafe else self._caged
-        async with self._slots:
+        async with self._slots, AsyncExitStack() as stack:
+            if self._broker is not None and frame["network"] == seccomp.BROKER:
+                way_out = await stack.enter_async_context(self._broker.serve(executor, call))
+            else:
+                way_out = None
             try:
                 outcome = await start(
                     frame,
                     executor,
                     sdk,
                     packages,
+                    broker=way_out,
                     max_output=bounds.output_bytes,
                     timeout_s=seconds,
                     on_progress=on_progress,
@@ -231,13 +251,14 @@ class ProcessCage:
         data = marshal.dumps(dict(frame))
         for _ in range(2):
             zygote = self._zygote(packages, sdk)
-            status = await zygote.greet()
-            if not status.available:
-                raise Refused("; ".join(status.reasons))
-            warm = warm_names(executor, sdk, packages) if zygote is self._heavy else ()
-            outcome = await run_forked(
-                zygote, data, warm=warm, site_dirs=packages.site_dirs, **bounds
-            )
+            with zygote.busy():
+                status = await zygote.greet()
+                if not status.available:
+                    raise Refused("; ".join(status.reasons))
+                warm = warm_names(executor, sdk, packages) if zygote is self._heavy else ()
+                outcome = await run_forked(
+                    zygote, data, warm=warm, site_dirs=packages.site_dirs, **bounds
+                )
             if not outcome.lost or outcome.begun or outcome.stopped:
                 break
             zygote.close()
@@ -249,6 +270,8 @@ class ProcessCage:
         executor: Program,
         sdk: SdkFiles,
         packages: Packages,
+        *,
+        broker: int | None,
         **bounds: Any,
     ) -> Outcome:
         def build(progress_fd: int) -> bytes:
@@ -305,12 +328,12 @@ def warm_names(executor: Program, sdk: SdkFiles, packages: Packages) -> list[str
     )
 
 
-def network_of(capabilities: Sequence[Capability]) -> str:
-    """How these capabilities reach the network. The one place where `DIRECT` is chosen: the egress
-    broker puts `BROKER` there."""
-    if any(capability.name in NETWORK for capability in capabilities):
-        return seccomp.DIRECT
-    return seccomp.NONE
+def network_of(capabilities: Sequence[Capability], broker: Broker | None) -> str:
+    """How these capabilities reach the network. The one place where `DIRECT` is chosen: goes with
+    the last caller that has no broker."""
+    if not any(capability.name in NETWORK for capability in capabilities):
+        return seccomp.NONE
+    return seccomp.DIRECT if broker is None else seccomp.BROKER
 
 
 def _read(

@@ -142,6 +142,11 @@ class Zygote:
     def close(self) -> None:
         """End it with all its calls, and wait for it. Twice is fine."""
         self._retired = True
+        greeting = self._greeting
+        if greeting is not None and not greeting.done() and not greeting.get_loop().is_closed():
+            # The loop must not watch a number that the next socket will get.
+            greeting.get_loop().remove_reader(self._control)
+            greeting.cancel()
         self._finalizer()
 
 
