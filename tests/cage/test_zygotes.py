@@ -204,9 +204,10 @@ async def test_machine_without_landlock_that_does_not_look_would_run_bare(
     assert observation.ok
 
 
-def test_this_machine_is_described():
+async def test_status_says_what_calls_will_find(room: Room):
     status = cage_status()
 
     print(f"cage here: {status}")
     assert status.available == (not status.reasons)
+    assert status.available == (await room.run(TRIVIAL)).ok
     assert cage_status(Path("/nonexistent/python")).available is False

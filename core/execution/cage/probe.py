@@ -36,8 +36,8 @@ def probe() -> dict[str, Any]:
     child = os.fork()
     if child == 0:
         try:
-            os.dup2(writing, 3)
-            os.write(3, _try_walls(confinement))
+            os.dup2(writing, 1)
+            os.write(1, _try_walls(confinement))
         finally:
             os._exit(0)
     os.close(writing)
@@ -56,7 +56,7 @@ def probe() -> dict[str, Any]:
 
 def _try_walls(confinement: confine.Confinement) -> bytes:
     try:
-        confinement.apply({}, network=seccomp.NONE, first_free_fd=4)
+        confinement.apply({}, network=seccomp.NONE, first_free_fd=3)
     except OSError as exc:
         return f"{exc.strerror or exc}\n".encode()
     problems = b""
