@@ -24,6 +24,7 @@ PARTS = (
     "prefilter",
     "catalog",
     "call",
+    "cage",
     "overhead",
     "tokens",
     "messages",

@@ -1,24 +1,22 @@
-"""`python -m tests.bench cage [ROUNDS]`: what a caged call costs, beside what it is made of.
-
-In one run and by turns, so that load falls on all alike: a bare fork of an equal process, a plain
-`python -I -S` that does nothing, a call without a cage, a trivial caged call, `get_now`, a call
-that needs the heavy zygote (its import paid once), eight calls at once. Milliseconds.
+"""What a caged call costs, beside what it is made of: a bare fork of an equal process, a plain
+`python -I -S` that does nothing, and a call without a cage, all in the same run and by turns.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
-from core.execution.cage.process import ProcessCage
+from core.execution.cage.process import PRELOADED, ProcessCage, light_packages
 from core.execution.cage.status import cage_status
+from tests.bench.figures import spread, times
 from tests.support.run_executor import (
     TREE,
     SimpleManifest,
@@ -53,96 +51,81 @@ while sys.stdin.readline():
 """
 
 
-def run(arguments: list[str]) -> dict[str, Any]:
-    rounds = int(arguments[0]) if arguments else 60
-    return asyncio.run(measure(rounds))
+def run(argv: Sequence[str] = ()) -> dict[str, Any]:
+    """Milliseconds of each, the first calls (which wait for their zygote) apart, and what the
+    zygotes weigh."""
+    program = FORK.format(names=PRELOADED, site=list(light_packages().site_dirs))
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", program], stdin=PIPE, stdout=PIPE, text=True
+    ) as equal:
+        return asyncio.run(_measure(times(60), lambda: _fork(equal)))
 
 
-async def measure(rounds: int) -> dict[str, Any]:
-    from core.execution.cage.process import PRELOADED, light_packages
-
-    sdk = read_sdk()
-    cage, plain = ProcessCage(), ProcessCage(unsafe=True)
-    now = read_program(TREE / "get_now")
-    equal = subprocess.Popen(
-        [
-            sys.executable, "-I", "-S", "-c",
-            FORK.format(names=PRELOADED, site=list(light_packages().site_dirs)),
-        ],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+def _fork(equal: subprocess.Popen[str]) -> float:
     assert equal.stdin is not None
     assert equal.stdout is not None
+    equal.stdin.write("\n")
+    equal.stdin.flush()
+    return float(equal.stdout.readline())
 
-    async def fork() -> float:
-        equal.stdin.write("\n")
-        equal.stdin.flush()
-        return float(equal.stdout.readline())
 
-    async def spawn() -> float:
-        return timed(lambda: subprocess.run([sys.executable, "-I", "-S", "-c", ""], check=True))
+async def _measure(repeat: int, fork: Callable[[], float]) -> dict[str, Any]:
+    cage, plain, sdk = ProcessCage(), ProcessCage(unsafe=True), read_sdk()
 
-    def calling(one: ProcessCage, program: Any) -> Callable[[], Awaitable[float]]:
+    async def forked() -> float:
+        return fork()
+
+    async def spawned() -> float:
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-I", "-S", "-c", ""], check=True)  # noqa: ASYNC221
+        return time.perf_counter() - started
+
+    def calling(
+        one: ProcessCage, program: Any, at_once: int = 1
+    ) -> Callable[[], Awaitable[float]]:
+        async def once() -> None:
+            seen = await one.run(program, sdk, call_document(program.manifest.name, {}))
+            if not seen.ok:
+                raise RuntimeError(f"{program.manifest.name} failed: {seen.error}")
+
         async def call() -> float:
             started = time.perf_counter()
-            seen = await one.run(program, sdk, call_document(program.manifest.name, {}))
-            assert seen.ok, seen.error
+            await asyncio.gather(*(once() for _ in range(at_once)))
             return time.perf_counter() - started
 
         return call
 
-    caged = calling(cage, TRIVIAL)
-
-    async def eight() -> float:
-        started = time.perf_counter()
-        await asyncio.gather(*(caged() for _ in range(8)))
-        return time.perf_counter() - started
-
-    started = time.perf_counter()
-    await caged()
-    first_light = time.perf_counter() - started
-    heavy = calling(cage, HEAVY)
-    first_heavy = await heavy()
-    ways: dict[str, Callable[[], Awaitable[float]]] = {
-        "fork of an equal process": fork,
-        "plain python -I -S": spawn,
-        "call without a cage": calling(plain, TRIVIAL),
-        "caged trivial call": caged,
-        "caged get_now": calling(cage, now),
-        "caged call with trafilatura": heavy,
-        "eight caged calls at once": eight,
+    ways = {
+        "fork_of_an_equal_process": forked,
+        "bare_interpreter": spawned,
+        "uncaged": calling(plain, TRIVIAL),
+        "trivial": calling(cage, TRIVIAL),
+        "get_now": calling(cage, read_program(TREE / "get_now")),
+        "trafilatura": calling(cage, HEAVY),
+        "eight_at_once": calling(cage, TRIVIAL, at_once=8),
     }
-    times: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(rounds):
+    first = {name: round(await way() * 1000, 1) for name, way in ways.items()}
+    spent: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(repeat):
         for name, way in ways.items():
-            times[name].append(await way() * 1000)
-    weights = [resident(pid) for pid in cage.zygote_pids]
+            spent[name].append(await way())
+    weights = [_resident(pid) for pid in cage.zygote_pids]
     cage.close()
-    equal.stdin.close()
-    equal.wait()
-    equal.stdout.close()
-    medians = {name: statistics.median(values) for name, values in times.items()}
-    over = medians["caged trivial call"] - medians["fork of an equal process"]
+    bare, trivial = (
+        statistics.median(spent[name]) * 1000 for name in ("fork_of_an_equal_process", "trivial")
+    )
     return {
-        "rounds": rounds,
-        "load": os.getloadavg()[0],
-        "cage": str(cage_status()),
-        "median_ms": {name: round(value, 2) for name, value in medians.items()},
-        "least_ms": {name: round(min(values), 2) for name, values in times.items()},
-        "over_the_fork_ms": round(over, 2),
-        "first_call_light_ms": round(first_light * 1000, 1),
-        "first_call_heavy_ms": round(first_heavy * 1000, 1),
-        "zygotes_mb": weights,
+        "cage": cage_status().available,
+        **{name: spread(values) for name, values in spent.items()},
+        "trivial": spread(spent["trivial"], budget_median_ms=8),
+        "trivial_over_the_fork_ms": round(trivial - bare, 2),
+        "first_call_light_ms": first["trivial"],
+        "first_call_heavy_ms": first["trafilatura"],
+        "zygotes_mb": dict(zip(("light", "heavy"), weights, strict=False)),
     }
 
 
-def timed(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
-
-
-def resident(pid: int) -> float:
+def _resident(pid: int) -> float:
     for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
         if line.startswith("VmRSS"):
             return round(int(line.split()[1]) / 1024, 1)
