@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import os
+import signal
 import time
 from pathlib import Path
 from textwrap import dedent
@@ -11,7 +14,7 @@ import pytest
 
 from core.errors import ErrorCode
 from core.observation import Effects
-from tests.cage.conftest import Room
+from tests.cage.conftest import Mutant, Room
 from tests.cage.hostile_answers import ANSWERS
 from tests.cage.hostile_endings import ENDINGS, UNTIDY
 from tests.cage.hostile_processes import PROCESSES, Case
@@ -154,3 +157,78 @@ async def test_mutating_executor_says_what_it_may_have_left(
     observation = await room.run(dedent(code), is_mutating=True, timeout_s=seconds)
 
     assert observation.effects is effects
+
+
+# -- S5 mutants: a check removed must be seen by the cases above ------------------------------
+
+
+async def test_call_without_limits_is_not_told_that_it_has_reached_one(mutant: Mutant):
+    mutant("zygote", 'worker.limit(frame["limits"])', "None")
+    room = Room()
+
+    observation = await room.run(
+        "def run(c): return {'ok': True, 'content': len(bytearray(2**33))}"
+    )
+
+    room.cage.close()
+    assert observation.ok
+
+
+async def test_keeper_that_does_not_clean_up_leaves_a_daemon(mutant: Mutant):
+    mutant("keeper", "    end_all(child)\n    if posix", "    if posix")
+    room = Room(unsafe=True)
+    daemon = next(case for case in UNTIDY if case.name == "leaves_a_daemon")
+
+    await room.run(dedent(daemon.code), {"token": room.token})
+    left = room.left()
+
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert left
+
+
+async def test_zygote_that_does_not_clean_up_leaves_what_a_call_forked(mutant: Mutant):
+    """With process creation let through, it is the sweep alone that ends a daemon."""
+    mutant("seccomp", "*_some_bit(_CLONE_THREAD), ", "")
+    code = """
+    import os, time
+    def run(c):
+        if os.fork() == 0:
+            os.closerange(0, 10)
+            time.sleep(60)
+        return {"ok": True}
+    """
+    tidy = Room()
+    assert (await tidy.run(dedent(code))).ok
+    swept = tidy.left()
+    tidy.cage.close()
+    mutant("zygote", "            if not strangers:", "            if True:")
+    room = Room()
+
+    await room.run(dedent(code))
+    left = room.left()
+
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    room.cage.close()
+    assert swept == []
+    assert left
+
+
+async def test_call_without_a_death_signal_outlives_its_zygote(mutant: Mutant):
+    mutant("confine", "self.kernel.prctl(_PDEATHSIG, signal.SIGKILL)", "None")
+    room = Room()
+    begun = asyncio.Event()
+    code = "import time\ndef run(c):\n c.progress(1, 1)\n time.sleep(30)"
+    task = asyncio.create_task(room.run(code, on_progress=lambda done, total: begun.set()))
+    await begun.wait()
+    (zygote,) = room.cage.zygote_pids
+
+    os.kill(zygote, signal.SIGKILL)
+    await task
+    left = room.left()
+
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    room.cage.close()
+    assert left
