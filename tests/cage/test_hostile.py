@@ -166,9 +166,8 @@ async def test_call_without_limits_is_not_told_that_it_has_reached_one(mutant: M
     mutant("zygote", 'worker.limit(frame["limits"])', "None")
     room = Room()
 
-    observation = await room.run(
-        "def run(c): return {'ok': True, 'content': len(bytearray(2**33))}"
-    )
+    code = "import mmap\ndef run(c): return {'ok': True, 'content': len(mmap.mmap(-1, 2**30))}"
+    observation = await room.run(code)
 
     room.cage.close()
     assert observation.ok
