@@ -56,9 +56,7 @@ class House:
 
 def secrets_of(settings: Settings) -> list[str]:
     """Values that must never stand in a log."""
-    keys = [settings.telegram_bot_token, settings.metnos_llm_api_key]
-    keys += [tier.api_key for tier in settings.tiers.values()]
-    return [key.get_secret_value() for key in keys if key is not None]
+    return list(settings.secrets)
 
 
 def load_texts() -> Texts:
@@ -99,9 +97,10 @@ async def open_house(
             policy_log=PolicyLog(settings.metnos_home / "policy"),
         )
         candidates = Candidates()
+        metis = MetisProposer(tiers, prompts, texts, candidates)
         proposers: dict[str, Proposer] = {
-            "simple": SimpleProposer(tiers, prompts, texts, candidates),
-            "metis": MetisProposer(tiers, prompts, texts, candidates),
+            "simple": SimpleProposer(tiers, prompts, texts, candidates, without_tools=metis),
+            "metis": metis,
             "frontier": MetisProposer(tiers, prompts, texts, candidates, role="plan_online"),
         }
         turns = Turns(

@@ -128,6 +128,13 @@ class Settings(BaseSettings):
         return self.metnos_home / "executors"
 
     @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values that must never stand in a log or a message."""
+        keys = [self.telegram_bot_token, self.metnos_llm_api_key]
+        keys += [tier.api_key for tier in self.tiers.values()]
+        return tuple(key.get_secret_value() for key in keys if key is not None)
+
+    @property
     def zone(self) -> ZoneInfo:
         return ZoneInfo(self.metnos_tz)
 

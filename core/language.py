@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection
 
 # Function words only: what a sentence of the language can hardly do without.
 _WORDS = {
@@ -34,6 +35,16 @@ def guess_lang(text: str, *, default: str) -> str:
     best = max(scores, key=lambda lang: scores[lang])
     others = max(score for lang, score in scores.items() if lang != best)
     return best if scores[best] > others else default
+
+
+def choose_lang(*named: str | None, known: Collection[str], text: str, default: str) -> str:
+    """The first language named (the person's choice before the channel's code) that is known;
+    `en-GB` and `EN` are `en`. The text is asked only when none is."""
+    for name in named:
+        short = (name or "").replace("_", "-").split("-", 1)[0].lower()
+        if short in known:
+            return short
+    return guess_lang(text, default=default)
 
 
 def clean_request(text: str) -> str:

@@ -13,14 +13,21 @@ _PATTERNS = (
     re.compile(r"(?<![A-Za-z0-9])(?:sk|pk|rk|ghp|gho|xox[abps]|AIza)[-_]?[A-Za-z0-9_-]{16,}"),
     re.compile(r"(?i)\bbearer\s+[A-Za-z0-9._~+/-]{12,}=*"),
     re.compile(
-        r"(?i)\b(?P<name>password|passwd|pwd|parola d'ordine|pin|api[_ -]?key|token|secret)"
-        r"(?P<sep>\s*(?:[:=]|è|is)\s*)(?P<value>\S+)"
+        r"(?i)\b(?P<name>(?:\w+[_-])?(?:password|passwd|pwd|parola d'ordine|pin|api[_ -]?key|token"
+        r"|secret))(?P<sep>(?:\s+(?:di|del|dello|della|per|for|of|to)\s+[\w.'-]+(?:\s+[\w.'-]+)?){0,2}"
+        r"\s*(?:[:=]|\bè\b|\bis\b)\s*)(?P<value>\S+)"
     ),
+    re.compile(r"(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"),
     re.compile(
         r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.S
     ),
 )
+_SECRET_KEY = re.compile(
+    r"(?i)(?:.*[_-])?(?:password|passwd|pwd|pin|api[_-]?key|token|secret|authorization)"
+)
 MOST_TEXT = 500
+MOST_ITEMS = 50
+MOST_DEPTH = 12
 
 
 def redact(text: str, secrets: Collection[str] = ()) -> str:
@@ -35,14 +42,28 @@ def redact(text: str, secrets: Collection[str] = ()) -> str:
     return text
 
 
-def for_log(value: Any) -> Any:
-    """A JSON value for the turn log: secrets masked, long texts cut with their length said."""
+def for_log(
+    value: Any, secrets: Collection[str] = (), *, most: int = MOST_TEXT, depth: int = 0
+) -> Any:
+    """A JSON value for the turn log: secrets masked, by what they are and by the name of their
+    key; long texts and lists cut with their length said, deep ones ended."""
     if isinstance(value, str):
-        cut = redact(value)
-        return cut if len(cut) <= MOST_TEXT else f"{cut[:MOST_TEXT]}… [{len(value)}]"
+        cut = redact(value, secrets)
+        return cut if len(cut) <= most else f"{cut[:most]}… [{len(value)}]"
+    if not isinstance(value, (Mapping, list, tuple)):
+        return value
+    if depth >= MOST_DEPTH:
+        return "…"
+
+    def inner(item: Any) -> Any:
+        return for_log(item, secrets, most=most, depth=depth + 1)
+
+    more = len(value) > MOST_ITEMS
     if isinstance(value, Mapping):
-        return {str(k): for_log(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        items = [for_log(item) for item in value[:50]]
-        return items if len(value) <= 50 else [*items, f"… [{len(value)}]"]
-    return value
+        shown = {
+            redact(str(key), secrets): MASK if _SECRET_KEY.fullmatch(str(key)) else inner(item)
+            for key, item in list(value.items())[:MOST_ITEMS]
+        }
+        return {**shown, "…": len(value)} if more else shown
+    items = [inner(item) for item in value[:MOST_ITEMS]]
+    return [*items, f"… [{len(value)}]"] if more else items

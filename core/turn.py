@@ -15,12 +15,19 @@ from dataclasses import dataclass
 from core.catalog.loader import CatalogLoader
 from core.clock import Clock
 from core.config import Settings
-from core.errors import ErrorCode, ErrorInfo, MetnosError, ModelError, to_error_info
+from core.errors import (
+    ErrorCode,
+    ErrorInfo,
+    MetnosError,
+    ModelError,
+    StoreError,
+    to_error_info,
+)
 from core.execution.context import Exchange, TurnContext
 from core.execution.invoke import Gate
 from core.execution.paths import scope_for
 from core.i18n import Texts
-from core.language import clean_request, guess_lang
+from core.language import choose_lang, clean_request
 from core.levels.engines import Engines
 from core.levels.runner import Outcome, Runner
 from core.llm.tiers import Tiers
@@ -68,6 +75,7 @@ class _Running:
     started: float
     state: TurnState
     stopped: bool = False
+    ending: bool = False
 
 
 class Turns:
@@ -131,8 +139,9 @@ class Turns:
         running = self._running.get(address.key)
         if running is None or running.task.done():
             return False
-        running.stopped = True
-        running.task.cancel()
+        if not running.ending:
+            running.stopped = True
+            running.task.cancel()
         await asyncio.wait([running.task])
         return True
 
@@ -261,15 +270,28 @@ class Turns:
         queue.put_nowait(TurnStarted(turn_id, lang))
         try:
             outcome = await self._outcome(context, inbound, request, running, queue)
-            closed = await self._ends.close(context, outcome)
+            # From here on the turn has its end: a stop waits for it instead of making another.
+            running.ending = True
+            closed = await self._closed(context, outcome)
         except asyncio.CancelledError:
-            if not running.stopped:
+            if not running.stopped or running.ending:
                 raise
             task.uncancel()
+            running.ending = True
             closed = await self._ends.cut_short(
                 context, running.state, ErrorInfo(ErrorCode.STOPPED)
             )
         queue.put_nowait(closed)
+
+    async def _closed(self, context: TurnContext, outcome: Outcome) -> TurnClosed:
+        """The end of a turn; when its words cannot be made, an end in the simplest words."""
+        try:
+            return await self._ends.close(context, outcome)
+        except StoreError:
+            raise
+        except Exception as exc:
+            log.exception("end failed", extra={"turn_id": context.turn_id})
+            return await self._ends.cut_short(context, outcome.state, to_error_info(exc))
 
     async def _has_effects(self, turn_id: str) -> bool:
         async with self._stores.main.read() as tx:
@@ -323,9 +345,13 @@ class Turns:
         return executor.manifest.phrase[context.lang]
 
     def _lang(self, actor: Actor, inbound: Inbound, request: str) -> str:
-        default = self._settings.metnos_lang
-        known = actor.lang or inbound.lang
-        return known if known in self._texts.langs else guess_lang(request, default=default)
+        return choose_lang(
+            actor.lang,
+            inbound.lang,
+            known=self._texts.langs,
+            text=request,
+            default=self._settings.metnos_lang,
+        )
 
     def _context(
         self,

@@ -6,6 +6,7 @@ import datetime as dt
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from core.clock import Clock
@@ -13,9 +14,11 @@ from core.config import Settings
 from core.errors import ErrorCode, ErrorInfo, MetnosError
 from core.execution.context import TurnContext
 from core.i18n import Texts
+from core.language import choose_lang
 from core.levels.renderer import Renderer
 from core.levels.runner import Outcome
 from core.levels.terminator import Closing, Terminator
+from core.llm.client import Usage
 from core.llm.tiers import Tiers
 from core.messages import Block, FinalKind, Inbound, Reply, TurnClosed
 from core.observation import Effects, Observation
@@ -75,6 +78,7 @@ class TurnEnds:
             match_source="engine",
             cost=cost,
             unbacked=made.unbacked,
+            secrets=self._settings.secrets,
         )
         day = context.now.astimezone(ZoneInfo(context.tz)).date()
         key = f"{context.turn_id}:final"
@@ -153,7 +157,7 @@ class TurnEnds:
             state,
             steps=(*state.steps, *(_from_journal(e) for e in journal if e.step not in known)),
         )
-        outcome = Outcome(state, FinalKind.ERROR, error=error)
+        outcome = Outcome(state, FinalKind.ERROR, error=error, **_spent(state))
         renderer = Renderer(self._texts, context.lang, context.tz, context.scope.home)
         blocks = self._terminator.failure(error, state, renderer)
         reply = Reply(tuple(blocks), context.lang, context.turn_id, FinalKind.ERROR)
@@ -161,9 +165,14 @@ class TurnEnds:
 
     def unkept(self, inbound: Inbound, error: ErrorInfo) -> TurnClosed:
         """An end that stands nowhere, for when there is no turn to close."""
-        lang = inbound.lang if inbound.lang in self._texts.langs else self._settings.metnos_lang
-        text = self._texts.say(error.message_key, str(lang), **error.params)
-        reply = Reply((Block("text", text),), str(lang), None, FinalKind.ERROR)
+        lang = choose_lang(
+            inbound.lang,
+            known=self._texts.langs,
+            text=inbound.text[:1000],
+            default=self._settings.metnos_lang,
+        )
+        text = self._texts.say(error.message_key, lang, **error.params)
+        reply = Reply((Block("text", text),), lang, None, FinalKind.ERROR)
         return TurnClosed("", FinalKind.ERROR, reply, error)
 
     async def flush(self) -> None:
@@ -171,6 +180,14 @@ class TurnEnds:
         if self._to_mark:
             async with self._stores.main.write() as tx:
                 await self.mark_logged(tx)
+
+
+def _spent(state: TurnState) -> dict[str, Any]:
+    """What the model calls of these steps took; of a call that was cut nobody knows."""
+    asked = [record for record in state.steps if record.tokens_in or record.tokens_out]
+    used = sum((Usage(r.tokens_in, r.tokens_out, r.cached) for r in asked), Usage())
+    model_ms = sum(record.model_ms for record in asked)
+    return {"usage": used, "model_ms": model_ms, "model_calls": len(asked)}
 
 
 def _from_journal(effect: effects.StoredEffect) -> StepRecord:

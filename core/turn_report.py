@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from core.execution.context import TurnContext
@@ -12,6 +12,9 @@ from core.messages import Reply
 from core.observation import Effects
 from core.redaction import for_log, redact
 from core.turn_state import StepRecord
+
+# What a person was told is kept longer than what programs were given.
+MOST_MESSAGE = 4096
 
 
 def log_line(
@@ -25,8 +28,12 @@ def log_line(
     cost: float,
     unbacked: Sequence[str] = (),
     segment: int = 1,
+    secrets: Collection[str] = (),
 ) -> dict[str, Any]:
-    """One segment of a turn. Times are seconds since the epoch, latencies milliseconds."""
+    """One segment of a turn. Times are seconds since the epoch, latencies milliseconds.
+
+    `secrets` are masked wherever they stand, like everything that looks like one.
+    """
     steps = outcome.state.steps
     return {
         "turn_id": context.turn_id,
@@ -37,18 +44,18 @@ def log_line(
         "channel": context.address.channel,
         "conversation": context.address.key,
         "lang": context.lang,
-        "user_query": redact(context.request),
+        "user_query": redact(context.request, secrets),
         "mode": mode,
         "engine": outcome.state.engine,
         "match_source": match_source,
         "candidates": list(outcome.state.candidates),
-        "steps": [_step(record) for record in steps],
+        "steps": [_step(record, secrets) for record in steps],
         "effect_counts": _effect_counts(steps),
         "unbacked_claims": len(unbacked),
-        "final_message": for_log(reply.plain),
+        "final_message": for_log(reply.plain, secrets, most=MOST_MESSAGE),
         "final_kind": reply.final_kind.value,
         "error_class": outcome.error.code.value if outcome.error else None,
-        "error_detail": for_log(outcome.error.detail) if outcome.error else None,
+        "error_detail": for_log(outcome.error.detail, secrets) if outcome.error else None,
         "model": outcome.model,
         "model_calls": outcome.model_calls,
         "model_ms": outcome.model_ms,
@@ -59,14 +66,14 @@ def log_line(
     }
 
 
-def _step(record: StepRecord) -> dict[str, Any]:
+def _step(record: StepRecord, secrets: Collection[str]) -> dict[str, Any]:
     observation = record.observation
     checks = record.checks
     return {
         "number": record.number,
-        "tool": record.tool,
-        "raw_args": for_log(record.raw_args),
-        "resolved_args": for_log(record.resolved_args),
+        "tool": for_log(record.tool, secrets),
+        "raw_args": for_log(record.raw_args, secrets),
+        "resolved_args": for_log(record.resolved_args, secrets),
         "tokens_in": record.tokens_in,
         "tokens_out": record.tokens_out,
         "tokens_cached": record.cached,
@@ -79,7 +86,7 @@ def _step(record: StepRecord) -> dict[str, Any]:
         "consent": checks.get("consent"),
         "ok": observation.ok,
         "error_class": observation.error.code.value if observation.error else None,
-        "error_detail": for_log(observation.error.detail) if observation.error else None,
+        "error_detail": for_log(observation.error.detail, secrets) if observation.error else None,
         "effects": observation.effects.value,
         "latency_ms": record.latency_ms,
     }

@@ -67,6 +67,7 @@ class View:
     phrase: str = ""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
     abandoned: bool = False
 
 
@@ -100,6 +101,7 @@ class Presenter:
         self._lang = lang
         self._wake_outbox = wake_outbox
         self._views: dict[str, View] = {}
+        self._ending: dict[str, View] = {}
         self._standing: dict[str, tuple[int, float]] = {}
         self._noted: dict[str, tuple[int, int]] = {}
         self._late: set[asyncio.Task[None]] = set()
@@ -148,6 +150,9 @@ class Presenter:
         for view in list(self._views.values()):
             if turn_id and view.turn_id == turn_id:
                 await self.end(view.address)
+        # The outbox is woken by other chats too, while the last drawing is still waited for.
+        if turn_id and (ending := self._ending.get(turn_id)) is not None:
+            await ending.settled.wait()
         found = self._standing.pop(turn_id, None)
         if found is None:
             return None
@@ -177,17 +182,23 @@ class Presenter:
 
     async def _end(self, view: View) -> None:
         view.ended.set()
-        if view.task is None:
-            return
+        self._ending[view.turn_id] = view
+        try:
+            if view.task is not None:
+                await self._wait_for_last(view, view.task)
+        finally:
+            view.settled.set()
+            self._ending.pop(view.turn_id, None)
+
+    async def _wait_for_last(self, view: View, task: asyncio.Task[None]) -> None:
         # A request on its way is let finish: cut off, it would cost the connection, and perhaps
         # leave a message of which nobody knows.
-        await asyncio.wait({view.task}, timeout=_LAST_REQUEST_S)
-        if not view.task.done():
+        await asyncio.wait({task}, timeout=_LAST_REQUEST_S)
+        if not task.done():
             view.abandoned = True
-            self._late.add(view.task)
-            view.task.add_done_callback(self._late.discard)
-            return
-        if view.message_id is not None and view.turn_id:
+            self._late.add(task)
+            task.add_done_callback(self._late.discard)
+        elif view.message_id is not None and view.turn_id:
             self._standing[view.turn_id] = (view.message_id, view.message_at)
 
     def _view(self, address: ChatAddress) -> View:
@@ -223,6 +234,10 @@ class Presenter:
                     log.info("progress not shown", extra={"error": type(exc).__name__})
             except StoreError as exc:
                 log.warning("progress not noted", extra={"error": exc.detail})
+        if view.abandoned and view.message_id is not None:
+            # Its last request took too long for it to become the answer.
+            with suppress(TelegramError):
+                await self._bot.delete_message(int(view.address.chat_id), view.message_id)
 
     async def _draw_once(self, view: View) -> None:
         now = self._clock.monotonic()
@@ -252,9 +267,6 @@ class Presenter:
             disable_notification=True,
             link_preview_options=LinkPreviewOptions(is_disabled=True),
         )
-        if view.abandoned:  # it came too late to become the answer
-            await self._bot.delete_message(chat_id, message.message_id)
-            return
         view.message_id, view.message_at, view.shown = message.message_id, now, line
         # A new message ends the typing sign on the phone, so it is given anew at once.
         view.typed_at = float("-inf")

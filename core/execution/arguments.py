@@ -106,15 +106,21 @@ def _resolve(value: Any, lookup: Lookup, depth: int) -> Any:
     if depth > MAX_DEPTH:
         raise CallRefused(ErrorCode.INVALID_ARGS, f"arguments nest deeper than {MAX_DEPTH}")
     if isinstance(value, str):
-        if "\x00" in value or any("\ud800" <= char <= "\udfff" for char in value):
-            raise CallRefused(ErrorCode.BAD_TEXT, "NUL or half a character in an argument")
+        _check_text(value)
         template = parse_template(value)
         return value if template is None else _fill(template, lookup)
     if isinstance(value, Mapping):
+        for key in value:
+            _check_text(str(key))
         return {key: _resolve(item, lookup, depth + 1) for key, item in value.items()}
     if isinstance(value, list):
         return [_resolve(item, lookup, depth + 1) for item in value]
     return value
+
+
+def _check_text(text: str) -> None:
+    if "\x00" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        raise CallRefused(ErrorCode.BAD_TEXT, "NUL or half a character in an argument")
 
 
 def _fill(template: Template, lookup: Lookup) -> Any:
@@ -180,8 +186,11 @@ def _inject(resolved: dict[str, Any], raw: Any, manifest: Manifest | None, looku
     raise CallRefused(ErrorCode.BAD_REFERENCE, f"{manifest.name} cannot take a list from a step")
 
 
-def validate(args: Mapping[str, Any], manifest: Manifest) -> dict[str, Any]:
-    """Check resolved arguments against the manifest and return them without empty optional ones.
+def validate(
+    args: Mapping[str, Any], manifest: Manifest, runtime: Callable[[str], Any] | None = None
+) -> dict[str, Any]:
+    """Check resolved arguments against the manifest and return them without empty optional ones,
+    and with those that `runtime` fills by their names.
 
     Null, "" and, where the schema's minimum is above it, 0 count as not given (small models fill
     every field); numbers, sizes and durations written as text become numbers. Raises
@@ -192,6 +201,8 @@ def validate(args: Mapping[str, Any], manifest: Manifest) -> dict[str, Any]:
     if supplied:
         raise CallRefused(ErrorCode.INVALID_ARGS, f"{sorted(supplied)[0]} is not yours to give")
     kept = _filled(args, manifest)
+    if runtime is not None:
+        kept |= {name: runtime(name) for name in sorted(manifest.runtime_args)}
     error = best_match(_validator(manifest).iter_errors(kept))
     if error is not None:
         where = ".".join(str(part) for part in error.absolute_path)
@@ -233,7 +244,7 @@ def validate_partly(
             ErrorCode.INVALID_ARGS, f"{manifest.name} has no argument {sorted(unknown)[0]}"
         )
     required = set(manifest.args.get("required", ()))
-    missing = required - set(args) - promised
+    missing = required - set(args) - promised - manifest.runtime_args
     if missing:
         raise CallRefused(ErrorCode.INVALID_ARGS, f"needs {sorted(missing)[0]}")
     groups = manifest.requires_one_of
@@ -312,8 +323,8 @@ def canonicalise(
 ) -> dict[str, Any]:
     """Give every typed argument, also inside lists, its one form. Paths become absolute.
 
-    `entries` injected from a step keep their own values, but their `path` fields are made
-    canonical too, since the executor will open them. Raises `CallRefused`.
+    `entries` injected from a step keep their own values; only a tool that works on paths gets
+    their `path` fields canonical too, since it will open them. Raises `CallRefused`.
     """
     done: dict[str, Any] = {}
     for name, value in args.items():
@@ -327,7 +338,7 @@ def canonicalise(
             done[name] = _each(value, parse_size)
         elif kind == "duration":
             done[name] = _each(value, parse_duration)
-        elif name == "entries" and isinstance(value, list):
+        elif name == "entries" and isinstance(value, list) and _has_path_sink(manifest):
             done[name] = [_entry(item, to_path) for item in value]
         else:
             done[name] = value
@@ -339,9 +350,11 @@ def _each(value: Any, make: Callable[[Any], Any]) -> Any:
 
 
 def _entry(item: Any, to_path: Callable[[str], str]) -> Any:
-    if isinstance(item, Mapping) and isinstance(item.get("path"), str):
-        return {**item, "path": to_path(item["path"])}
-    return item
+    if not isinstance(item, Mapping) or "path" not in item:
+        return item
+    if not isinstance(item["path"], str):
+        raise CallRefused(ErrorCode.INVALID_ARGS, "entries: the path of an item is a text")
+    return {**item, "path": to_path(item["path"])}
 
 
 def paths_in(args: Mapping[str, Any], manifest: Manifest) -> dict[str, list[str]]:

@@ -138,7 +138,7 @@ class Gate:
         manifest = executor.manifest
         attempt.mutating = manifest.is_mutating
         args = arguments.resolve_references(step.args, manifest, lookup)
-        args = arguments.validate(args, manifest)
+        args = arguments.validate(args, manifest, lookup.runtime)
         attempt.checks["validation"] = "ok"
         paths: list[str] = []
         try:

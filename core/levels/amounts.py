@@ -222,3 +222,26 @@ def direction_in(text: str) -> bool | None:
     if _LARGEST.search(plain):
         return True
     return False if _SMALLEST.search(plain) else None
+
+
+# What is worked out of a list, by the words that ask for it; "how many" is told by any list.
+_OPERATIONS = {
+    "sum": r"somma|totale|in tutto|complessiv\w+|sum|total|altogether|in all",
+    "avg": r"in media|la media|medi[oa]|average|mean",
+    "median": r"mediana|median",
+}
+_WEIGHS = re.compile(
+    r"""(?x) \b(?: quanto\ (?:spazio|pesa|pesano|occupa|occupano) | how\ (?:much\ space|big|heavy)
+      | (?:take|takes)\ up )\b"""
+)
+
+
+def operation_in(text: str) -> str | None:
+    """`sum`, `avg` or `median` when the words ask for one over many items, else None."""
+    plain = fold(text)
+    for name, words in _OPERATIONS.items():
+        if re.search(rf"\b(?:{words})\b", plain):
+            # "How many in all" is a count, which any list tells.
+            counts = re.search(r"\b(?:quant[ie]|how many|conta|count)\b", plain)
+            return None if name == "sum" and counts else name
+    return "sum" if _WEIGHS.search(plain) else None

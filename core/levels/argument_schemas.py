@@ -32,6 +32,7 @@ _SIDES = {
 CONTENT_FIELDS = ("body", "text", "value", "summary", "iso")
 TEXT_ARGS = frozenset({"content", "body", "text"})
 _FIELD_ARGS = frozenset({"by", "key", "field"})
+_MEASURED = frozenset({"size", "number"})
 _NO_FIELD = frozenset({"flag", "list", "blob"})
 _OPS = ("contains", "not_contains", "eq", "ne", "gt", "ge", "lt", "le")
 # Words of flags' descriptions that say nothing.
@@ -86,7 +87,8 @@ class Arguments:
         if name in TEXT_ARGS:
             return self._content(), self.manifest.is_mutating
         if name in _FIELD_ARGS:
-            return {"enum": self._fields()}, False
+            worked_out = name == "key" and spans.operation is not None
+            return {"enum": self._fields(measured=worked_out)}, worked_out
         if name == "where":
             return self._conditions(), False
         return ({"type": "string"}, False) if required else (None, False)
@@ -118,12 +120,14 @@ class Arguments:
             folders = [p for p in paths if not p.is_file]
             sure = [p for p in folders if p.grade != "hinted"]
             return sure or folders
+        if verb in DESTRUCTIVE:
+            # Not where it stands (`a.txt from /srv/x`), nor with what a search is narrowed by.
+            narrowed = wish.spans.patterns or any(a.unit for a in wish.spans.amounts)
+            return [p for p in said if p.role == "" and (p.is_file or not narrowed)]
         if self.manifest.is_mutating and wish.spans.patterns:
             return [p for p in said if p.is_file]
         if acts_towards:
             return said[:-1] if goal is None and len(said) > 1 else said or _named(paths)
-        if verb in DESTRUCTIVE:
-            return said
         return [p for p in said if p.is_file] or (said if not wish.spans.patterns else [])
 
     def _amounts(self, name: str, spec: Mapping[str, Any]) -> Offer:
@@ -167,16 +171,20 @@ class Arguments:
         if name == "mode" and "append" in spec["enum"]:
             # To add and to replace differ by what is lost: the words decide, not the model.
             return ({"const": "append"}, True) if self.wish.adds else (None, False)
+        if self.wish.spans.operation in spec["enum"]:
+            return {"const": self.wish.spans.operation}, True
         return ({"enum": list(spec["enum"])}, False) if required else (None, False)
 
     def _content(self) -> Schema | None:
         """What is written: the person's words, or what a step brought; else the model's own."""
         options: list[Schema] = []
-        own = self.wish.spans.contents if self.from_text else ()
-        values = [*own, *self._references()]
+        said = self.wish.spans.contents
+        if said:  # the person dictated it: nothing else is to be written
+            return {"enum": list(said)} if self.from_text else None
+        values = self._references()
         if values:
             options.append({"enum": values})
-        if not self.wish.spans.contents and self.from_text and not self._must_refer():
+        if self.from_text and not self._must_refer():
             options.append({"type": "string"})
         if len(options) > 1:
             return {"anyOf": options}
@@ -196,20 +204,26 @@ class Arguments:
             f"{{{{step{number}.{name}}}}}" for number in range(1, self.number) for name in fields
         ]
 
-    def _fields(self) -> list[str]:
+    def _fields(self, *, measured: bool = False) -> list[str]:
+        """Names of what items have; `measured`: only what can be added up."""
         found: dict[str, None] = {}
+        numbers: dict[str, None] = {}
         for manifest in self.wish.tools.values():
             if not manifest.is_mutating:
                 kinds = manifest.output.get("entries", {})
-                found.update({n: None for n, kind in kinds.items() if kind not in _NO_FIELD})
+                found |= {n: None for n, kind in kinds.items() if kind not in _NO_FIELD}
+                numbers |= {n: None for n, kind in kinds.items() if kind in _MEASURED}
+        if measured and numbers:
+            return list(numbers)
         return list(found) or ["name"]
 
     def _conditions(self) -> Schema:
         """Words to be contained, or comparisons whose values stand in the text."""
         spans = self.wish.spans
         options: list[Schema] = []
-        if spans.sought:
-            options.append({"enum": list(spans.sought)})
+        words = dict.fromkeys([*spans.sought, *spans.quoted])
+        if words:
+            options.append({"enum": list(words)})
         values: list[Any] = [a.value for a in spans.amounts if a.unit in {"bytes", "days", ""}]
         if values:
             condition = object_schema(

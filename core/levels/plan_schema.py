@@ -19,7 +19,10 @@ from core.plan import FINAL_ANSWER, FROM_STEP
 from core.vocabulary import verb_of
 
 MOST_STEPS = 4
+# Characters. A small model that does not find an end would write until its tokens are used up.
+MOST_ANSWER = 250
 
+_PATTERNS = frozenset({"pattern", "patterns"})
 _LISTING = frozenset({"find", "list"})
 
 
@@ -32,7 +35,10 @@ def plan_schema(wish: Wish) -> Schema:
     """
     every = (steps_at(wish, number) for number in range(1, MOST_STEPS + 1))
     places = list(takewhile(bool, every))
-    answer = _step(FINAL_ANSWER, object_schema({"text": {"type": "string"}}, ["text"]))
+    text: Schema = {"type": "string"}
+    if not wish.wide:
+        text["maxLength"] = MOST_ANSWER
+    answer = _step(FINAL_ANSWER, object_schema({"text": text}, ["text"]))
     whole: list[Schema] = [{"type": "array", "items": answer, "minItems": 1, "maxItems": 1}]
     if places:
         whole.append(
@@ -40,11 +46,22 @@ def plan_schema(wish: Wish) -> Schema:
                 "type": "array",
                 "prefixItems": [{"anyOf": place} for place in places],
                 "items": {"anyOf": places[-1] + _missing(places[0], places[-1])},
-                "minItems": 1,
+                "minItems": min(_fewest(wish), len(places)),
                 "maxItems": len(places),
             }
         )
     return object_schema({"steps": {"anyOf": whole}}, ["steps"])
+
+
+def _fewest(wish: Wish) -> int:
+    """Two where a list is to be worked on, which finding it does not do."""
+    spans, verbs = wish.spans, {verb_of(name) for name in wish.tools}
+    sums = spans.operation is not None and "compute" in verbs
+    sorts = spans.descending is not None and "sort" in verbs
+    lists = bool(verbs & _LISTING)
+    chooses = bool(spans.sought) and "filter" in verbs
+    works = ((sums or sorts) and lists) or chooses
+    return 2 if works and not wish.acting else 1
 
 
 def may_use_tools(wish: Wish) -> bool:
@@ -117,6 +134,8 @@ class _Forms:
                 needed.append(name)
         if not properties and self._passes_over_what_was_named():
             return None
+        if verb_of(self.manifest.name) in _LISTING and self._lists_too_much(properties):
+            return None
         if not by_step and not self._may_start() and not self._brings_together(properties):
             return None
         return object_schema(properties, needed)
@@ -134,6 +153,17 @@ class _Forms:
         takes_paths = "path" in self.manifest.types.values()
         return takes_paths and any(path.grade == "said" for path in self.wish.spans.paths)
 
+    def _lists_too_much(self, properties: Mapping[str, Any]) -> bool:
+        """Whether a search would leave aside what narrows it: what is done next would then be
+        done to everything else as well."""
+        spans = self.wish.spans
+        by_name = bool(spans.patterns) and _PATTERNS.isdisjoint(properties)
+        units = {a.unit for a in spans.amounts if a.bound in {"min", "max", "last"}}
+        kinds = {kind for name, kind in self.manifest.types.items() if name in properties}
+        by_size = "bytes" in units and "size" not in kinds
+        by_age = "days" in units and not any(name.endswith("_days") for name in properties)
+        return by_name or (bool(self.wish.acting) and (by_size or by_age))
+
     def _may_take_a_step(self) -> bool:
         """Whether an earlier step can bring what this one works on."""
         if self.number == 1:
@@ -143,10 +173,19 @@ class _Forms:
         if verb_of(self.manifest.name) == "write":
             return False  # writing each item back to its own path is never what was asked
         if verb_of(self.manifest.name) in DESTRUCTIVE:
-            # What a search brings is destroyed only when the person's words narrowed the search.
-            spans = self.wish.spans
-            return bool(spans.patterns or any(a.unit in {"bytes", "days"} for a in spans.amounts))
+            return self._is_narrowed()
         return True
+
+    def _is_narrowed(self) -> bool:
+        """Whether the person's words narrow a search, all of them in ways that a search knows.
+
+        What it brings is destroyed only then: `older than` and `the largest` it does not know.
+        """
+        spans = self.wish.spans
+        if spans.descending is not None or any(a.bound == "older" for a in spans.amounts):
+            return False
+        measured = any(a.unit in {"bytes", "days"} and a.bound for a in spans.amounts)
+        return bool(spans.patterns) or measured
 
     def _may_have_items(self) -> bool:
         """Whether an earlier step can bring several items, or a text to choose lines from."""

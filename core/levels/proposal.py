@@ -25,7 +25,8 @@ class Proposal:
     """Exactly one of `plan`, `calls` and `answer` speaks, in that order.
 
     `plan` is whole: no model is asked between its steps. `candidates` are the tools that could be
-    chosen from. An `answer` of "" with no calls is an empty reply.
+    chosen from. An `answer` of "" with no calls is an empty reply. `engine` names who really
+    proposed, when it was not the proposer that was asked.
     """
 
     candidates: tuple[str, ...]
@@ -35,6 +36,7 @@ class Proposal:
     usage: Usage = field(default_factory=Usage)
     model_ms: int = 0
     model: str = ""
+    engine: str = ""
 
 
 class Proposer(Protocol):

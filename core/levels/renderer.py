@@ -56,6 +56,7 @@ class Renderer:
         params = {
             name: self.path(value) if isinstance(value, str) else value
             for name, value in error.params.items()
+            if value not in (None, "")
         }
         text = self.texts.say(error.message_key, self.lang, **params)
         # A field the raiser did not fill says nothing to a person.

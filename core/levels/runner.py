@@ -125,7 +125,10 @@ class _Walk:
         self._calls += 1
         self._model = proposal.model or self._model
         if not self._state.candidates:
-            await self._advance(replace(self._state, candidates=proposal.candidates))
+            engine = proposal.engine or self._state.engine
+            await self._advance(
+                replace(self._state, candidates=proposal.candidates, engine=engine)
+            )
         return proposal
 
     async def _valid(self, proposal: Proposal, plan: Plan) -> tuple[Proposal, ErrorInfo | None]:

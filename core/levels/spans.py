@@ -13,7 +13,7 @@ from typing import Literal
 
 from core.catalog.lexicon import STOP_WORDS, load_lexicon, stem, without_pronoun
 from core.execution.values import fold
-from core.levels.amounts import NOT_A_NAME, Amount, amounts_in, direction_in
+from core.levels.amounts import NOT_A_NAME, Amount, amounts_in, direction_in, operation_in
 from core.levels.file_words import FAMILIES, KNOWN_EXTENSIONS, TOP_LEVEL
 
 Grade = Literal["said", "named", "hinted"]
@@ -53,6 +53,7 @@ class Spans:
     sought: tuple[str, ...] = ()
     contents: tuple[str, ...] = ()
     descending: bool | None = None
+    operation: str | None = None
 
     @property
     def files(self) -> tuple[PathSpan, ...]:
@@ -137,9 +138,10 @@ def find_spans(text: str) -> Spans:
         name_patterns=_name_patterns(rest, paths),
         quoted=_unique(quoted),
         places=_unique(_places(rest)),
-        sought=_unique([*(m[1] for m in _SOUGHT.finditer(rest)), *quoted]),
+        sought=_unique([m[1] for m in _SOUGHT.finditer(rest)]),
         contents=_contents(text, paths, quoted),
         descending=direction_in(rest),
+        operation=operation_in(rest),
     )
 
 
@@ -206,6 +208,8 @@ def _role(text: str, at: int) -> Literal["", "source", "target"]:
     if re.search(r"[,;:]\s*['\"«“]?$", text[max(0, at - 3) : at]):
         return ""
     for word in reversed(before[-4:]):
+        if before[-2:] in (["rid", "of"], ["sbarazzati", "di"]):
+            return ""
         if word in _INTO:
             return "target"
         if word in _FROM:

@@ -28,6 +28,17 @@ _HOURS = frozenset(
     sunrise dawn notte mezzanotte mezzogiorno mattina mattino sera pomeriggio buio tardi presto
     svegli sveglio sveglia alba tramonto""".split()
 )
+# Of an address: its text is wanted, or it as it is. A name's ending tells, too.
+_TO_READ = frozenset(
+    map(
+        stem,
+        "testo articolo notizia leggi dice parla riassumi blog text article news read".split(),
+    )
+) | frozenset(map(stem, "say says summarise summarize story".split()))
+_TO_FETCH = frozenset(
+    map(stem, "scarica preleva risponde raggiungibile attivo online funziona stato codice".split())
+) | frozenset(map(stem, "download fetch curl up down reachable status code responds api".split()))
+_DATA = re.compile(r"(?i)[^/:]/[^?#]*\.(?!html?\b|php\b|aspx?\b)[a-z0-9]{2,4}(?:[?#]|$)")
 # What opens a further wish behind "and": `e dimmi …`, `and what …`.
 _FURTHER = re.compile(
     r"""(?ix) [.?!;] \s+ \w | \b(?:e|ed|and|then|poi|quindi)\s+ (?:anche\s+|also\s+)?
@@ -36,6 +47,10 @@ _FURTHER = re.compile(
 )
 MOST_CLAUSES = 4
 _BLIND_VERBS = DESTRUCTIVE | {"move"}
+_EXCEPTING = frozenset(
+    "tranne eccetto salvo fuorche except excepting apart besides unless keeping".split()
+)
+_NEGATING = frozenset("non not t dont never mai senza without".split())
 _ADDING = frozenset(
     """aggiungi aggiungere aggiungici aggiungilo aggiungila accoda accodare appendi annota annotare
     appunta appuntati segna segnati appuntare jot append add appending adding note""".split()
@@ -48,6 +63,8 @@ class Wish:
     change something and that the person asked for. `adds`: they said to add to what is there.
     `clauses`: how many things are asked, roughly; so many steps may start from the text alone.
     `destination`: the place that something is to be put into, when the person names one.
+    `wants_target`: something is to be moved or deleted, so that there must be a thing to do it to.
+    `wide`: made for a model that can be trusted to choose.
     """
 
     spans: Spans
@@ -57,6 +74,8 @@ class Wish:
     words: frozenset[str] = frozenset()
     clauses: int = 1
     destination: PathSpan | None = None
+    wants_target: bool = False
+    wide: bool = False
 
 
 def make_wish(
@@ -95,13 +114,24 @@ def make_wish(
         clauses = MOST_CLAUSES
     elif acting and not _needs_reading(acting, verbs):
         tools = {name: m for name, m in tools.items() if verb_of(name) != "read"}
+    tools = _without_rivals(tools, frozenset(stems), spans.urls)
     if not tools and spans.places and not _HOURS.isdisjoint(words):
         # `is it dark in Oslo yet?` speaks of the time without saying so.
         tools = {n: m for n, m in manifests.items() if "place" in m.types.values()}
     adds = not _ADDING.isdisjoint(words)
     asked = max(clauses, len(_FURTHER.findall(request[:8000])) + 1)
     goal = _destination(spans, asked_for)
-    return Wish(spans, tools, acting, adds, frozenset(words), asked, goal)
+    known = frozenset(stems)
+    wants = all(path.grade != "said" for path in spans.paths) and any(
+        verb_of(name) in _BLIND_VERBS and _is_named(changing[name], known) for name in acting
+    )
+    return Wish(spans, tools, acting, adds, frozenset(words), asked, goal, wants, wide)
+
+
+def _is_named(manifest: Manifest, stems: Collection[str]) -> bool:
+    """Whether a word of the tool's own affinity stands in the request, in whatever form."""
+    own = {stem(word) for words in manifest.affinity.values() for word in words if " " not in word}
+    return not own.isdisjoint(stems)
 
 
 def _destination(spans: Spans, asked_for: Collection[str]) -> PathSpan | None:
@@ -112,6 +142,24 @@ def _destination(spans: Spans, asked_for: Collection[str]) -> PathSpan | None:
     sure = [path for path in targets if path.grade != "hinted"]
     found = sure or targets
     return found[-1] if found else None
+
+
+def _without_rivals(
+    tools: dict[str, Manifest], stems: Collection[str], urls: Sequence[str]
+) -> dict[str, Manifest]:
+    """The tools without those that fetch an address in the way that was not meant.
+
+    What brings a body is for downloading and asking whether a server answers; what brings only
+    text is for reading. The words tell; where they do not, both stay.
+    """
+    rivals = {n: m for n, m in tools.items() if "url" in m.types.values()}
+    raw = {n for n, m in rivals.items() if "blob" in m.output.get("entries", {}).values()}
+    reads = not _TO_READ.isdisjoint(stems)
+    fetches = not _TO_FETCH.isdisjoint(stems) or any(_DATA.search(url) for url in urls)
+    if reads == fetches or not raw or len(raw) == len(rivals):
+        return tools
+    unwanted = raw if reads else set(rivals) - raw
+    return {name: m for name, m in tools.items() if name not in unwanted}
 
 
 def _needs_reading(acting: frozenset[str], verbs: Mapping[str, float]) -> bool:
@@ -134,6 +182,8 @@ def _is_asked_for(
 ) -> bool:
     verb = verb_of(manifest.name)
     weight = verbs.get(verb, 0.0)
+    if verb in DESTRUCTIVE and _is_taken_back(words):
+        return False
     if weight == 1.0 or _has_phrase(manifest, words):
         return True
     if verb in DESTRUCTIVE:
@@ -146,6 +196,20 @@ def _is_asked_for(
     if verb == "write":
         return goes and bool(spans.urls) and bool(said)
     return verb == "move" and goes and len(said) > 1
+
+
+def _is_taken_back(words: Sequence[str]) -> bool:
+    """Whether a destroying word is negated, or something is excepted from it."""
+    if not _EXCEPTING.isdisjoint(words):
+        return True
+    lexicon = load_lexicon()
+    for at, word in enumerate(words):
+        verbs = lexicon.senses([word], [_known(word)], related=0, implied=0).verbs
+        if not DESTRUCTIVE.isdisjoint(verbs) and not _NEGATING.isdisjoint(
+            words[max(0, at - 3) : at]
+        ):
+            return True
+    return False
 
 
 def _has_phrase(manifest: Manifest, words: Sequence[str]) -> bool:

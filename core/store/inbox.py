@@ -121,8 +121,10 @@ async def mark_running(tx: Transaction, id: int) -> int:
 
 
 async def mark_done(tx: Transaction, id: int) -> None:
+    """Finish a row and forget what was said in it; its number stays, so that it is known again."""
     await tx.execute(
-        "UPDATE inbox SET state = 'done' WHERE id = :id AND state IN ('new', 'running')",
+        """UPDATE inbox SET state = 'done', body = '{}'
+           WHERE id = :id AND state IN ('new', 'running')""",
         {"id": id},
     )
 

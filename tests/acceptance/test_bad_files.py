@@ -144,7 +144,7 @@ async def test_file_of_another_encoding_is_read(
     async with open_scripted(tmp_path, rules) as (house, model):
         (tmp_path / "notes/x").write_bytes(content)
 
-        closed = await ask(house, "leggi quel file")
+        closed = await ask(house, "leggi l'ultima riga di x" if args else "leggi x")
 
         assert closed.reply.plain == "Ecco."
         seen = json.loads(model.asked[1].last_result)
@@ -162,7 +162,7 @@ async def test_tail_of_a_huge_file_is_read_without_reading_it(tmp_path: Path) ->
             file.seek(8 << 30)
             file.write(b"\n" + b"una riga come tante\n" * 100_000 + b"penultima\nultima\n")
 
-        await ask(house, "leggi quel file")
+        await ask(house, "leggi le ultime 2 righe di x")
 
         seen = json.loads(model.asked[1].last_result)
         assert seen["entries"][0]["text"] == "penultima\nultima\n"

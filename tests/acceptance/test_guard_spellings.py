@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from core.execution import invoke, paths
 from tests.acceptance.scenes import home_of, policy_lines, turn_lines
 from tests.support.house import ask, open_scripted
 from tests.support.scripted_model import Rule
@@ -273,3 +274,17 @@ async def test_note_that_mentions_the_key_is_written(person: Path, engine: str) 
         assert closed.final_kind.value == "answer"
         assert (person / "notes/chiavi.md").read_text(encoding="utf-8") == note
         assert policy_lines(home_of(house))[-1]["approved"]
+
+
+async def test_guard_alone_stands_before_the_key(
+    person: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counter-proof: with the guard taken away the same call reads the key."""
+    for module in (paths, invoke):
+        monkeypatch.setattr(module, "is_forbidden", lambda path, scope: False)
+    async with open_scripted(person, [], metnos_files_roots=(person,)) as (house, model):
+        model.rules = asked_for("~/.ssh/id_rsa", "read_files")
+
+        await ask(house, "leggi id_rsa")
+
+        assert KEY in model.asked[-1].last_result

@@ -11,6 +11,7 @@ import pytest
 
 from bot.app import House
 from core.errors import ErrorCode
+from core.levels.terminator import Terminator
 from core.messages import Autonomy, FinalKind, InboundKind, StepStarted, TurnClosed, TurnStarted
 from core.store import effects, scratchpad, turns
 from tests.support.house import LOCAL, ask, events_of, inbound, open_scripted, until
@@ -370,3 +371,84 @@ async def test_conversation_is_remembered_for_the_next_request(tmp_path: Path) -
         assert "che tempo fa a Torino?" in earlier
         assert "Piove." in earlier
         assert model.asked[1].body["messages"][-1]["content"] == "e domani?"
+
+
+async def test_turn_answers_in_the_persons_language_before_the_channels(tmp_path: Path) -> None:
+    async with open_scripted(tmp_path, [Rule(status=401)]) as (house, _):
+        by_channel = await ask(house, "che ore sono?", lang="en-GB")
+        async with house.stores.main.write() as tx:
+            await tx.execute("UPDATE actors SET lang = 'it'")
+        by_choice = await ask(house, "what time is it?", lang="en")
+
+        assert by_channel.reply.lang == "en"
+        assert by_choice.reply.lang == "it"
+
+
+async def test_turn_whose_words_cannot_be_made_still_ends_and_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Terminator, "close", broken)
+    async with open_scripted(tmp_path, [Rule(text="Ciao!")]) as (house, _):
+        closed = await ask(house, "ciao")
+
+        assert closed.final_kind is FinalKind.ERROR
+        assert "errore interno" in closed.reply.plain
+        assert [line["final_kind"] for line in lines(house)] == ["error"]
+        async with house.stores.main.read() as tx:
+            assert await turns.running(tx) == []
+
+
+async def test_turn_stopped_twice_at_once_ends_once(tmp_path: Path) -> None:
+    rules = [
+        Rule(after=0, calls=[("get_now", {})]),
+        Rule(after=1, text="tardi", delay=30),
+    ]
+    async with open_scripted(tmp_path, rules) as (house, model):
+        running = asyncio.create_task(events_of(house, inbound("che ore sono?")))
+        await until(lambda: len(model.asked) == 2)
+
+        stopped = await asyncio.gather(*(house.turns.stop(LOCAL) for _ in range(3)))
+        ends = [event for event in await running if isinstance(event, TurnClosed)]
+
+        assert any(stopped)
+        assert len(ends) == 1
+        assert ends[0].reply.plain.startswith("Fermato.")
+        # What was spent before the stop is not forgotten.
+        assert lines(house)[0]["tokens_in"] > 0
+        assert len(lines(house)) == 1
+
+
+async def test_turn_log_holds_no_secret_of_the_settings_or_of_the_person(tmp_path: Path) -> None:
+    key = "plain-canary-key"
+    rules = [
+        Rule(after=0, calls=[("read_files", {"paths": [f"{key}.md"]})]),
+        Rule(after=1, text=f"Non trovo {key}."),
+    ]
+    async with open_scripted(tmp_path, rules, metnos_llm_api_key=key) as (house, _):
+        await ask(house, f"leggi {key}.md, la password è canary-typed")
+
+        logged = json.dumps(lines(house))
+        assert "canary" not in logged
+        assert "leggi" in logged
+
+
+async def test_turn_log_line_has_every_field_of_a_step(tmp_path: Path) -> None:
+    rules = [Rule(after=0, calls=[("get_now", {})]), Rule(after=1, text="Le dieci.")]
+    async with open_scripted(tmp_path, rules) as (house, _):
+        await ask(house, "che ore sono?")
+
+        line = lines(house)[0]
+        assert set(line) >= set(
+            """turn_id segment ts_start ts_end actor channel user_query mode engine match_source
+            candidates steps effect_counts final_message final_kind tokens_in tokens_out cost
+            """.split()
+        )
+        step = line["steps"][0]
+        assert set(step) >= set(
+            """number tool raw_args resolved_args tokens_in tokens_out model_ms validation scope
+            grounding guard judge consent ok error_class effects latency_ms""".split()
+        )
+        assert step["validation"] == step["scope"] == step["guard"] == step["judge"] == "ok"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from core import logs
-from core.language import clean_request, guess_lang
-from core.redaction import for_log, redact
+from core.language import choose_lang, clean_request, guess_lang
+from core.redaction import MASK, for_log, redact
 from core.vocabulary import Category, category_of, is_executor_name, is_read_only
 
 TOKEN = "123456789:AAcanaryAAcanaryAAcanaryAAcanary123"
@@ -54,6 +54,10 @@ def test_clean_request_keeps_what_people_see(text: str, expected: str) -> None:
         "my api_key = canary-canary-canary",
         "Authorization: Bearer canarycanarycanary",
         "chiave sk-canary1234567890canary",
+        "la password del wifi di casa è canary",
+        "my token for the shop is canary",
+        "https://anna:canary@a.example/x",
+        "https://a.example/?access_token=canary&x=1",
     ],
 )
 def test_redact_takes_secrets_out(text: str) -> None:
@@ -123,3 +127,46 @@ def test_category_of_tools(name: str, category: Category) -> None:
 def test_is_read_only_by_verb() -> None:
     assert is_read_only("find_files")
     assert not is_read_only("write_files")
+
+
+def test_redact_leaves_ordinary_sentences_alone() -> None:
+    for text in (
+        "what is the password policy?",
+        "appunta la nota nel file",
+        "https://a.example/b",
+    ):
+        assert redact(text) == text
+
+
+def test_for_log_masks_by_the_name_of_the_key_and_ends_what_is_deep_or_long() -> None:
+    deep: object = "x"
+    for _ in range(3000):
+        deep = [deep]
+
+    assert for_log({"password": "x", "db_token": 1, "path": "/n"}) == {
+        "password": MASK,
+        "db_token": MASK,
+        "path": "/n",
+    }
+    assert "…" in str(for_log(deep))
+    assert len(for_log({str(n): n for n in range(1000)})) == 51
+    assert for_log("my-own-key here", ["my-own-key"]) == f"{MASK} here"
+
+
+@pytest.mark.parametrize(
+    ("named", "text", "expected"),
+    [
+        (("it", "en"), "what time is it", "it"),
+        ((None, "en"), "che ore sono", "en"),
+        ((None, "en-GB"), "che ore sono", "en"),
+        ((None, "IT"), "what time is it", "it"),
+        ((None, "de"), "what time is it", "en"),
+        (("xx", "en"), "che ore sono", "en"),
+        ((None, None), "what time is it", "en"),
+        ((None, None), "42", "it"),
+    ],
+)
+def test_choose_lang_takes_the_person_then_the_channel_then_the_text(
+    named: tuple[str | None, ...], text: str, expected: str
+) -> None:
+    assert choose_lang(*named, known=("en", "it"), text=text, default="it") == expected

@@ -11,7 +11,7 @@ from core.catalog.manifest import Manifest, parse_manifest
 from core.errors import CallRefused, ErrorCode
 from core.execution import arguments
 from core.observation import Observation
-from tests.support.executors import REPO
+from tests.support.executors import REPO, manifest_toml
 
 
 class Steps:
@@ -112,7 +112,7 @@ def test_from_step_that_is_no_earlier_step_is_refused(raw: Any) -> None:
     assert refused.value.code is ErrorCode.BAD_REFERENCE
 
 
-@pytest.mark.parametrize("bad", ["a\x00b", "\ud800", {"deep": ["\udc00"]}])
+@pytest.mark.parametrize("bad", ["a\x00b", "\ud800", {"deep": ["\udc00"]}, [{"\ud800": 1}]])
 def test_resolve_references_refuses_broken_text(bad: Any) -> None:
     with pytest.raises(CallRefused) as refused:
         arguments.resolve_references({"x": bad}, None, Steps())
@@ -178,3 +178,47 @@ def test_canonicalise_gives_paths_urls_and_sizes_one_form() -> None:
     assert found == {"base_path": "/root/x", "size_min": 2_000_000_000}
     urls = arguments.canonicalise({"urls": ["Example.COM:443/a"]}, manifest("get_urls"), str)
     assert urls == {"urls": ["https://example.com/a"]}
+
+
+def test_canonicalise_makes_paths_of_items_canonical_where_they_will_be_opened() -> None:
+    args = {"entries": [{"path": "x", "n": 1}, {"n": 2}]}
+
+    opened = arguments.canonicalise(args, manifest("read_files"), lambda p: f"/root/{p}")
+    sorted_ = arguments.canonicalise(args, manifest("sort_entries"), lambda p: f"/root/{p}")
+
+    assert opened == {"entries": [{"path": "/root/x", "n": 1}, {"n": 2}]}
+    assert sorted_ == args
+
+
+@pytest.mark.parametrize("path", [None, 3, ["a"], {"a": 1}])
+def test_canonicalise_refuses_an_item_whose_path_is_no_text(path: Any) -> None:
+    with pytest.raises(CallRefused) as refused:
+        arguments.canonicalise({"entries": [{"path": path}]}, manifest("read_files"), str)
+
+    assert refused.value.code is ErrorCode.INVALID_ARGS
+
+
+def with_runtime_argument() -> Manifest:
+    text = manifest_toml(
+        args="""
+[args.properties.lang]
+type = "string"
+description = { it = "lingua", en = "language" }
+x-metnos-type = "free"
+x-runtime-resolved = true
+""",
+    )
+    closed = "additionalProperties = false"
+    needed = text.replace(closed, f'{closed}\nrequired = ["lang"]')
+    files = f'"main.py" = "{"0" * 64}"'
+    return parse_manifest((needed + files).encode(), folder="get_now")
+
+
+def test_validate_fills_what_the_runtime_knows_and_no_model_may_give() -> None:
+    tool = with_runtime_argument()
+
+    assert arguments.validate({}, tool, lambda key: f"<{key}>") == {"lang": "<lang>"}
+    arguments.validate_partly({}, tool, promised=frozenset())
+    with pytest.raises(CallRefused, match="not yours"):
+        arguments.validate({"lang": "en"}, tool, lambda key: key)
+    assert "lang" not in tool.tool_schema("en")["properties"]

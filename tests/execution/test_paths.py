@@ -148,3 +148,37 @@ def test_scope_for_the_host_holds_the_chosen_roots_and_the_workspace(tmp_path: P
 def test_is_system_tree_knows_where_only_the_system_writes(path: str) -> None:
     assert is_system_tree(path)
     assert not is_system_tree("/srv/nas/x")
+
+
+@pytest.mark.parametrize(
+    ("folders", "config", "expected"),
+    [
+        (["Documents"], None, ["Documents"]),
+        (["Documenti"], None, ["Documenti"]),
+        (["Documents", "Dokumente"], 'XDG_DOCUMENTS_DIR="$HOME/Dokumente"', ["Dokumente"]),
+        (["Documents"], 'XDG_DOCUMENTS_DIR="$HOME/Away"', ["Documents"]),
+        (["Documents"], 'XDG_DOCUMENTS_DIR="$HOME/"', ["Documents"]),
+        ([], None, []),
+    ],
+)
+def test_scope_for_the_host_defaults_to_the_documents_by_their_local_name(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    folders: list[str],
+    config: str | None,
+    expected: list[str],
+) -> None:
+    person = tmp_path / "person"
+    (person / ".config").mkdir(parents=True)
+    for name in folders:
+        (person / name).mkdir()
+    if config is not None:
+        (person / ".config/user-dirs.dirs").write_text(f"# comment\n{config}\n")
+    monkeypatch.setenv("HOME", str(person))
+    settings = house_settings(tmp_path, metnos_files_roots=None)
+
+    scope = scope_for(Actor("h1", Role.HOST, "host"), settings)
+
+    workspace = str(settings.metnos_home / "files/h1")
+    assert scope.roots == (*(str(person / name) for name in expected), workspace)
+    assert scope.home == str(person)

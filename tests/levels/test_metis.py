@@ -73,6 +73,7 @@ ADMITTED = [
     ("sposta i png da Scaricati a ~/Mare",
      [("find_files", {"base_path": "Scaricati", "patterns": ["*.png"]}),
       ("move_files", {"from_step": 1, "dst": "~/Mare"})]),
+    ("get rid of a.txt", [("delete_files", {"paths": ["a.txt"]})]),
     ("elimina a.txt e b.txt", [("delete_files", {"paths": ["a.txt", "b.txt"]})]),
     ("rename a.txt to b.txt", [("move_files", {"paths": ["a.txt"], "dst": "b.txt"})]),
     ("aggiungi 'latte' a spesa.txt",
@@ -106,8 +107,17 @@ REFUSED = [
                               ("delete_files", {"from_step": 1})]),
     ("elimina i .tmp in ~/x", [("find_files", {"patterns": ["*.tmp"]}),
                               ("delete_files", {"from_step": 1})]),
+    ("elimina i .tmp in ~/x", [("list_dirs", {"path": "~/x"}),
+                              ("delete_files", {"from_step": 1})]),
+    ("elimina i file più grandi di 3 MB in ~/x", [("find_files", {"base_path": "~/x"}),
+                                                 ("delete_files", {"from_step": 1})]),
+    ("elimina a.txt da ~/x", [("delete_files", {"paths": ["a.txt", "~/x"]})]),
     # adding is not replacing
     ("aggiungi 'latte' a spesa.txt", [("write_files", {"path": "spesa.txt", "content": "latte"})]),
+    # a list that is to be worked on is not only found
+    ("quanto pesano in tutto i csv in ~/x?",
+     [("find_files", {"base_path": "~/x", "patterns": ["*.csv"]})]),
+    ("righe di app.log con timeout", [("read_files", {"paths": ["app.log"]})]),
     # the answer stands alone
     ("leggi ~/a.md", [("read_files", {"paths": ["~/a.md"]}), ("final_answer", {"text": "x"})]),
 ]  # fmt: skip
@@ -141,19 +151,39 @@ async def test_schema_of_a_request_refuses_what_was_not_said(
         "cosa contiene la cartella Dischi?",
         "il file cancellato ieri dov'è? era ~/a.md",
         "find deleted.txt in ~/x",
+        "leggi ~/a.md ma non cancellare niente",
+        "please don't delete ~/a.md",
+        "elimina i .tmp in ~/x tranne quelli di oggi",
+        "elimina i .tmp più vecchi di 7 giorni in ~/x",
+        "delete the 3 largest pdfs in ~/x",
+        "cancella tutto in ~/x",
+        "elimina la riga 3 da ~/a.md",
     ],
 )
-async def test_deleting_tools_are_absent_without_their_verb(catalog: Catalog, text: str) -> None:
-    assert "delete_files" not in set(_tools(await _schema(catalog, text)))
-
-
-async def test_delete_without_anything_named_is_not_offered(catalog: Catalog) -> None:
-    request = await _asked(catalog, "eliminali tutti")
+async def test_deleting_tools_are_absent_unless_verb_and_target_are_plain(
+    catalog: Catalog, text: str
+) -> None:
+    request = await _asked(catalog, text)
 
     assert "delete_files" not in set(_tools(request.schema or {}))
 
 
-@pytest.mark.parametrize("text", ["ciao", "grazie mille!", "who are you?", "raccontami una fiaba"])
+@pytest.mark.parametrize("text", ["eliminali tutti", "spostami quei documenti", "delete it"])
+async def test_change_without_a_target_asks_for_it_without_a_model(
+    catalog: Catalog, text: str
+) -> None:
+    planner = Planner(ScriptedModel(), catalog)
+
+    proposal = await planner.proposer.propose(planner.context(text, "it"), TurnState("t", text))
+
+    assert proposal.plan is None
+    assert proposal.answer.endswith("?")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ciao", "grazie mille!", "who are you?", "raccontami una fiaba", "never mind, forget it"],
+)
 async def test_small_talk_is_asked_in_plain_prose(catalog: Catalog, text: str) -> None:
     model = ScriptedModel([says("Eccomi.")])
     planner = Planner(model, catalog)
@@ -165,6 +195,25 @@ async def test_small_talk_is_asked_in_plain_prose(catalog: Catalog, text: str) -
     assert model.requests[0].schema is None
     assert model.requests[0].tools == ()
     assert model.requests[0].messages[-1].content == text
+
+
+@pytest.mark.parametrize(
+    ("text", "tool"),
+    [
+        ("leggimi l'articolo https://a.example/x", "read_urls_html"),
+        ("salva il testo di https://a.example/x in ~/c.txt", "read_urls_html"),
+        ("what does https://a.example/x say?", "read_urls_html"),
+        ("scarica https://a.example/x", "get_urls"),
+        ("is https://a.example up?", "get_urls"),
+        ("prendi https://a.example/x.json e mettilo in ~/x.json", "get_urls"),
+    ],
+)
+async def test_address_is_fetched_in_the_way_that_was_meant(
+    catalog: Catalog, text: str, tool: str
+) -> None:
+    fetching = {"get_urls", "read_urls_html"}
+
+    assert fetching & set(_tools(await _schema(catalog, text))) == {tool}
 
 
 async def test_prompt_of_two_requests_differs_only_in_the_last_message(catalog: Catalog) -> None:
@@ -185,15 +234,16 @@ async def test_prompt_has_one_short_line_for_each_tool(catalog: Catalog) -> None
     assert sum(map(len, told)) / len(told) < 200
 
 
-async def test_warm_sends_the_prefix_of_every_later_call(catalog: Catalog) -> None:
-    model = ScriptedModel([says("x")])
+async def test_warm_sends_both_prefixes_the_planning_one_last(catalog: Catalog) -> None:
+    model = ScriptedModel([says("x"), says("x")])
     planner = Planner(model, catalog)
 
     await planner.proposer.warm(planner.context("", "it"))
 
-    later = await _asked(catalog, "leggi ~/a.md")
-    assert model.requests[0].messages[:-1] == later.messages[:-1]
-    assert model.requests[0].max_tokens == 1
+    later = [await _asked(catalog, "ciao"), await _asked(catalog, "leggi ~/a.md")]
+    for warmed, asked in zip(model.requests, later, strict=True):
+        assert warmed.messages[:-1] == asked.messages[:-1]
+        assert warmed.max_tokens == 1
 
 
 @pytest.mark.parametrize(("text", "steps"), ADMITTED, ids=range(len(ADMITTED)))
@@ -217,7 +267,7 @@ async def test_schema_of_a_very_long_request_stays_bounded(catalog: Catalog) -> 
 async def test_frontier_gets_every_tool_but_those_that_destroy_unasked(catalog: Catalog) -> None:
     model = ScriptedModel([says('{"steps":[{"tool":"get_now","args":{}}]}')])
     planner = Planner(model, catalog, role="plan_online")
-    context = planner.context("qué hay de los pdf en ~/x?", "en")
+    context = planner.context("qué hay en ~/x?", "en")
 
     await planner.proposer.propose(context, TurnState("t", ""))
 

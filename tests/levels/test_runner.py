@@ -151,3 +151,30 @@ async def test_run_of_an_unreachable_model_still_names_the_engine(tmp_path: Path
         await ask(house, "ciao")
 
         assert lines(house)[0]["engine"] == "simple"
+
+
+async def test_run_at_a_provider_without_tools_is_planned_under_a_schema(tmp_path: Path) -> None:
+    rules = [
+        Rule(status=400, when=lambda ask: bool(ask.tool_names)),
+        Rule(plan=planned(("read_files", {"paths": ["a.md"]}))),
+    ]
+    async with open_scripted(tmp_path, rules) as (house, model):
+        (tmp_path / "notes/a.md").write_text("latte")
+
+        first = await ask(house, "leggi a.md")
+        second = await ask(house, "leggi il file a.md")
+
+        assert "latte" in first.reply.plain
+        assert "latte" in second.reply.plain
+        assert [bool(asked.tool_names) for asked in model.asked] == [True, False, False]
+        assert [line["engine"] for line in lines(house)] == ["metis", "metis"]
+
+
+async def test_run_at_a_provider_that_refuses_everything_tells_the_first_refusal(
+    tmp_path: Path,
+) -> None:
+    async with open_scripted(tmp_path, [Rule(status=404)]) as (house, _):
+        closed = await ask(house, "leggi a.md")
+
+        assert closed.error is not None
+        assert closed.error.code.value == "model_refused"

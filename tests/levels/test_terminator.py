@@ -206,3 +206,10 @@ def test_close_of_a_question_is_an_ask(answer: str, steps: int, expected: FinalK
     closing = end(*[read(n + 1) for n in range(steps)], answer=answer, request="apri il file")
 
     assert closing.reply.final_kind is expected
+
+
+def test_failure_leaves_out_what_is_not_known() -> None:
+    closing = end(kind=FinalKind.ERROR, error=ErrorInfo(ErrorCode.OUT_OF_SCOPE, {"roots": ""}))
+
+    assert "()" not in closing.reply.plain
+    assert "{" not in closing.reply.plain

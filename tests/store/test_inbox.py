@@ -132,3 +132,18 @@ async def test_prune_drops_old_finished_rows_and_ids_still_grow(db: Database, cl
     assert pruned == 1
     assert [row.update_id for row in rows] == [1, 3]
     assert rows[1].id > old[1].id
+
+
+async def test_mark_done_forgets_the_words_and_still_knows_the_update(
+    db: Database, clock: FrozenClock
+) -> None:
+    await receive(db, clock, 1)
+    row = (await waiting(db))[0]
+
+    async with db.write() as tx:
+        await inbox.mark_done(tx, row.id)
+
+    async with db.read() as tx:
+        kept = await tx.fetch_one("SELECT body, state FROM inbox")
+    assert kept is not None
+    assert tuple(kept) == ("{}", "done")

@@ -41,7 +41,7 @@ from core.plan import (
 from core.turn_state import TurnState
 
 MOST_CANDIDATES = 12
-MOST_WORDS = 300  # tokens of an answer that no tool is needed for
+MOST_WORDS = 120  # tokens of an answer that no tool is needed for
 
 _STEP = re.compile(r"((?:\{\{|\$\{)\s*step)(\d{1,3})(?=\.)")
 
@@ -76,6 +76,8 @@ class MetisProposer:
         wish = self._wish(context, names)
         model = self._tiers.for_role(self._role)
         if not may_use_tools(wish):
+            if wish.wants_target:
+                return Proposal(names, answer=self._texts.say("plan.which_target", context.lang))
             return await self._talk(context, names)
         reply = await model.complete(self.request(context, wish, advice))
         usage, model_ms = reply.usage, round(reply.latency_ms)
@@ -98,22 +100,15 @@ class MetisProposer:
         )
 
     async def warm(self, context: TurnContext) -> None:
-        """See `Proposer.warm`."""
-        request = replace(self.request(context, Wish(Spans(), {})), schema=None, max_tokens=1)
-        with contextlib.suppress(ModelReplyInvalid):
-            await self._tiers.for_role(self._role).complete(request)
+        """See `Proposer.warm`. The planning prompt comes last, so that it is the one at hand."""
+        model = self._tiers.for_role(self._role)
+        for request in (self._words(context), self.request(context, Wish(Spans(), {}))):
+            with contextlib.suppress(ModelReplyInvalid):
+                await model.complete(replace(request, schema=None, max_tokens=1))
 
     async def _talk(self, context: TurnContext, names: tuple[str, ...]) -> Proposal:
-        """An answer in words to what no tool is for. A prompt of its own: under the planning one a
-        small model repeats the examples."""
-        system = self._prompts.render(
-            "small_talk", context.lang, abilities=abilities(context.catalog, context.lang)
-        )
-        messages = briefing.opening(context, self._prompts, self._texts, system=system)
-        messages.append(Message("user", context.request))
-        reply = await self._tiers.for_role(self._role).complete(
-            ChatRequest(tuple(messages), max_tokens=MOST_WORDS)
-        )
+        """An answer in words to what no tool is for."""
+        reply = await self._tiers.for_role(self._role).complete(self._words(context))
         return Proposal(
             candidates=names,
             answer=reply.text,
@@ -121,6 +116,16 @@ class MetisProposer:
             model_ms=round(reply.latency_ms),
             model=reply.model,
         )
+
+    def _words(self, context: TurnContext) -> ChatRequest:
+        """The call for an answer in words. A prompt of its own: under the planning one a small
+        model repeats the examples."""
+        system = self._prompts.render(
+            "small_talk", context.lang, abilities=abilities(context.catalog, context.lang)
+        )
+        messages = briefing.opening(context, self._prompts, self._texts, system=system)
+        messages.append(Message("user", context.request))
+        return ChatRequest(tuple(messages), max_tokens=MOST_WORDS)
 
     def request(self, context: TurnContext, wish: Wish, advice: str | None = None) -> ChatRequest:
         """The call: static prompt, facts, the person's text; the schema narrows the rest."""

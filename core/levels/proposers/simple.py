@@ -1,32 +1,53 @@
-"""The step-by-step proposer: native tool calls, one model call per step."""
+"""The step-by-step proposer: native tool calls, one model call per step.
+
+A provider that refuses tools is asked for a whole plan under a schema instead (S4).
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import replace
 
-from core.errors import ModelReplyInvalid
+from core.errors import ModelError, ModelRefused, ModelReplyInvalid
 from core.execution.builtins import SCRATCHPAD_READ, has_scratchpad, scratchpad_spec
 from core.execution.context import TurnContext
 from core.i18n import Texts
 from core.levels import briefing
 from core.levels.candidates import Candidates
-from core.levels.proposal import Proposal, ProposedCall
+from core.levels.proposal import Proposal, ProposedCall, Proposer
 from core.llm.client import ChatReply, ChatRequest, Message, ToolCall, Usage
 from core.llm.prompts import Prompts
 from core.llm.tiers import Tiers
 from core.plan import FINAL_ANSWER, Step
 from core.turn_state import StepRecord, TurnState
 
+log = logging.getLogger(__name__)
+
+# How providers say that a model takes no tools; or that it does not exist, which shows at once.
+_NO_TOOLS = frozenset({400, 404, 422, 501})
+
 
 class SimpleProposer:
+    """`without_tools` proposes in its place once the model's provider has refused tools."""
+
     name = "simple"
 
-    def __init__(self, tiers: Tiers, prompts: Prompts, texts: Texts, candidates: Candidates):
+    def __init__(
+        self,
+        tiers: Tiers,
+        prompts: Prompts,
+        texts: Texts,
+        candidates: Candidates,
+        *,
+        without_tools: Proposer | None = None,
+    ) -> None:
         self._tiers = tiers
         self._prompts = prompts
         self._texts = texts
         self._candidates = candidates
+        self._without_tools = without_tools
+        self._tools_refused = False
 
     async def propose(
         self, context: TurnContext, state: TurnState, *, advice: str | None = None
@@ -35,6 +56,26 @@ class SimpleProposer:
 
         Raises `ModelError`.
         """
+        other = self._without_tools
+        if other is not None and self._tools_refused:
+            return replace(await other.propose(context, state, advice=advice), engine=other.name)
+        try:
+            return await self._propose(context, state, advice)
+        except ModelRefused as exc:
+            refuses_tools = exc.params.get("status") in _NO_TOOLS and not state.steps
+            if other is None or not refuses_tools:
+                raise
+            try:
+                proposal = await other.propose(context, state, advice=advice)
+            except ModelError:
+                raise exc from None
+            log.warning("no tools at this provider", extra={"status": exc.params["status"]})
+            self._tools_refused = True
+            return replace(proposal, engine=other.name)
+
+    async def _propose(
+        self, context: TurnContext, state: TurnState, advice: str | None
+    ) -> Proposal:
         names = state.candidates or await self._choose(context)
         request = self._request(context, state, names, advice)
         model = self._tiers.for_role("plan")
