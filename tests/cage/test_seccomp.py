@@ -157,6 +157,16 @@ def test_every_listed_call_and_every_number_has_an_answer(machine: str):
     assert all(0 <= jump < 256 for _, yes, no, _ in program for jump in (yes, no))
 
 
+@BOTH
+@pytest.mark.parametrize("network", [seccomp.NONE, seccomp.BROKER, seccomp.DIRECT])
+def test_program_made_once_becomes_that_of_any_process(machine: str, network: str):
+    made_once = seccomp.encode(seccomp.build(machine, seccomp.ANY_PID, network))
+
+    assert seccomp.for_process(made_once, PID) == seccomp.encode(
+        seccomp.build(machine, PID, network)
+    )
+
+
 def test_other_architectures_and_numbers_are_killed():
     program = seccomp.build(X86_64, PID)
 

@@ -12,6 +12,7 @@ import errno
 import logging
 import marshal
 import os
+import platform
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,7 @@ from core.execution.cage.forked import run_forked
 from core.execution.cage.frame import LOADER, Limits, build_frame, build_plain, imports_of
 from core.execution.cage.packages import PackageMissing, Packages, resolve
 from core.execution.cage.scope import Capability, kernel_scope
+from core.execution.cage.status import NOT_LINUX
 from core.execution.cage.streams import OnProgress, Outcome
 from core.execution.cage.zygotes import Zygote
 from core.observation import Effects, Observation
@@ -140,7 +142,7 @@ class ProcessCage:
 
     def start(self, sdk: SdkFiles) -> None:
         """Start the light zygote ahead of the first call; what does not work is said there."""
-        if not self._unsafe:
+        if not self._unsafe and platform.system() == "Linux":
             try:
                 self._zygote(Packages(), sdk)
             except OSError as exc:
@@ -248,6 +250,8 @@ class ProcessCage:
         **bounds: Any,
     ) -> Outcome:
         """In a fork of a zygote; of a new one when the first went away before the call began."""
+        if platform.system() != "Linux":
+            raise Refused(NOT_LINUX)
         data = marshal.dumps(dict(frame))
         for _ in range(2):
             zygote = self._zygote(packages, sdk)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 import os
+import platform
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from core.execution.cage.frame import LOADER, build_probe
 from core.execution.cage.streams import sealed
 
 _PROBE_S = 20.0
+NOT_LINUX = "this is no Linux system"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ def cage_status(python: Path = Path(sys.executable)) -> CageStatus:
 
     Never raises: what cannot be tried is a reason.
     """
+    if platform.system() != "Linux":
+        return CageStatus(False, 0, False, (NOT_LINUX,))
     memory = sealed(build_probe())
     try:
         done = subprocess.run(
