@@ -14,7 +14,8 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import Any
 
-from core.execution.cage.process import PRELOADED, ProcessCage, light_packages
+from core.execution.cage.preloading import PRELOADED, light_packages
+from core.execution.cage.process import ProcessCage
 from core.execution.cage.status import cage_status
 from tests.bench.figures import spread, times
 from tests.support.run_executor import (

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from core.execution.cage import seccomp
-from core.execution.cage.process import ProcessCage, Program
+from core.execution.cage.process import ProcessCage
+from core.execution.cage.program import Program
 from tests.cage.attacks import ATTACKS, Attack
 from tests.support.run_executor import (
     SimpleCapability,

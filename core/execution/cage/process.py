@@ -16,17 +16,18 @@ import platform
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from functools import lru_cache
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from core.errors import ErrorCode
 from core.execution.cage import seccomp, wire, worker
 from core.execution.cage.child import run_child
 from core.execution.cage.forked import run_forked
-from core.execution.cage.frame import LOADER, Limits, build_frame, build_plain, imports_of
+from core.execution.cage.frame import LOADER, build_frame, build_plain
 from core.execution.cage.packages import PackageMissing, Packages, resolve
+from core.execution.cage.preloading import PRELOADED, light_packages, warm_names
+from core.execution.cage.program import Broker, OutputLimits, Program, ProgramManifest, SdkFiles
 from core.execution.cage.scope import Capability, kernel_scope
 from core.execution.cage.status import NOT_LINUX
 from core.execution.cage.streams import OnProgress, Outcome
@@ -43,68 +44,7 @@ _PARSE_INLINE_BYTES = 262_144
 NOT_TOLD = frozenset({"paths", "product_home", "workspace"})
 PROGRAMS = frozenset({"code:exec"})
 NETWORK = frozenset({"network:http", "mail:read", "mail:send", "mail:write"})
-LIGHT = ("httpx", "tzdata")
 HEAVY_IDLE_S = 600.0
-PRELOADED = tuple(
-    """base64 binascii bisect codecs collections concurrent.futures.thread contextlib csv
-    ctypes datetime decimal difflib email.message encodings.idna fnmatch hashlib html html.entities
-    io json math os pathlib random re resource socket ssl stat statistics string struct tempfile
-    textwrap threading time unicodedata urllib.parse zlib zoneinfo
-    httpx httpcore h11 certifi idna""".split()
-)
-
-
-class OutputLimits(Limits, Protocol):
-    """Everything a manifest limits for one call."""
-
-    @property
-    def output_bytes(self) -> int: ...
-
-
-class ProgramManifest(Protocol):
-    """What the cage needs to know of a manifest."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def is_mutating(self) -> bool: ...
-    @property
-    def requires(self) -> tuple[str, ...]: ...
-    @property
-    def provenance(self) -> str: ...
-    @property
-    def capabilities(self) -> Sequence[Capability]: ...
-    @property
-    def timeout_s(self) -> float: ...
-    @property
-    def limits(self) -> OutputLimits: ...
-
-
-class Program(Protocol):
-    """A loaded executor: its manifest and its verified bytes by path inside its folder."""
-
-    @property
-    def manifest(self) -> ProgramManifest: ...
-    @property
-    def files(self) -> Mapping[str, bytes]: ...
-
-
-class SdkFiles(Protocol):
-    """The verified bytes of `_sdk`, by path inside its folder."""
-
-    @property
-    def files(self) -> Mapping[str, bytes]: ...
-
-
-class Broker(Protocol):
-    """The egress broker, as far as the cage knows it."""
-
-    def serve(
-        self, executor: Program, call: Mapping[str, Any]
-    ) -> AbstractAsyncContextManager[int]:
-        """The call's end of a SOCK_SEQPACKET pair of unix sockets, served until the call has
-        ended. The call inherits it, and finds its number in `broker_fd` of its frame."""
-        ...
 
 
 class Refused(Exception):
@@ -303,33 +243,6 @@ class ProcessCage:
             )
             self._heavy = zygote
         return zygote
-
-
-@lru_cache(maxsize=1)
-def light_packages() -> Packages:
-    """What the light zygote has imported; what is not installed is left out."""
-    names: frozenset[str] = frozenset()
-    site_dirs: dict[str, None] = {}
-    for require in LIGHT:
-        try:
-            found = resolve((require,))
-        except PackageMissing:
-            continue
-        names |= found.names
-        site_dirs.update(dict.fromkeys(found.site_dirs))
-    return Packages(names, tuple(site_dirs))
-
-
-def warm_names(executor: Program, sdk: SdkFiles, packages: Packages) -> list[str]:
-    """The modules of declared packages that an executor or `_sdk` imports anywhere."""
-    sources = [*executor.files.items(), *sdk.files.items()]
-    return sorted(
-        name
-        for path, body in sources
-        if path.endswith(".py")
-        for name in imports_of(bytes(body))
-        if name.partition(".")[0] in packages.names
-    )
 
 
 def network_of(capabilities: Sequence[Capability], broker: Broker | None) -> str:
