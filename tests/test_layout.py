@@ -120,8 +120,10 @@ BROAD = {
     "core.turn",
     "core.scheduler",
     "bot.telegram.handlers",
-    # The child's own outermost boundary: it runs inside the cage, not in the engine.
-    "core.execution.cage.bootstrap",
+    # The call's own outermost boundary and the zygote's imports of foreign packages: both run in
+    # the cage's processes, not in the engine.
+    "core.execution.cage.worker",
+    "core.execution.cage.zygote",
 }
 
 MOST_LINES = 400

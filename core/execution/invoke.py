@@ -180,7 +180,7 @@ class Gate:
         observation = await self.cage.run(
             executor,
             context.catalog.sdk,
-            self._document(context, state, manifest, args),
+            self._document(context, state, manifest, args, paths),
             mode="run",
             timeout_s=manifest.timeout_s,
             limits=manifest.limits,
@@ -292,7 +292,7 @@ class Gate:
         seen = await self.cage.run(
             executor,
             context.catalog.sdk,
-            self._document(context, state, manifest, args),
+            self._document(context, state, manifest, args, paths),
             mode="preview",
             timeout_s=manifest.timeout_s,
             limits=manifest.limits,
@@ -324,10 +324,18 @@ class Gate:
             )
 
     def _document(
-        self, context: TurnContext, state: TurnState, manifest: Manifest, args: Mapping[str, Any]
+        self,
+        context: TurnContext,
+        state: TurnState,
+        manifest: Manifest,
+        args: Mapping[str, Any],
+        paths: list[str],
     ) -> dict[str, Any]:
-        """The call as the child and the cage read it."""
+        """The call as the child reads it, and what the cage needs to close it in."""
         return {
+            "paths": paths,
+            "product_home": context.scope.product_home,
+            "workspace": context.scope.workspace,
             "v": 1,
             "tool": manifest.name,
             "args": dict(args),

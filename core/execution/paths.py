@@ -14,14 +14,16 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from core.catalog.manifest import Manifest
-from core.config import Settings
 from core.errors import CallRefused, ErrorCode
 from core.messages import Actor, Role
-from core.store.grants import Granted
+
+if TYPE_CHECKING:
+    from core.catalog.manifest import Manifest
+    from core.config import Settings
+    from core.store.grants import Granted
 
 TRASH = ".metnos-trash"
 

@@ -50,7 +50,12 @@ def write_file(place: Place, chunks: Iterable[bytes], *, mode: int, replace: boo
 
 def _write_new(name: str, chunks: Iterable[bytes], mode: int, folder_fd: int) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(name, flags, 0o600, dir_fd=folder_fd)
+    # The cage refuses changes of mode, so the file is made with the one it is to have.
+    umask = os.umask(0)
+    try:
+        fd = os.open(name, flags, mode, dir_fd=folder_fd)
+    finally:
+        os.umask(umask)
     try:
         written = 0
         for chunk in chunks:
@@ -59,7 +64,6 @@ def _write_new(name: str, chunks: Iterable[bytes], mode: int, folder_fd: int) ->
                 done = os.write(fd, rest)
                 rest = rest[done:]
                 written += done
-        os.fchmod(fd, mode)
         os.fsync(fd)
         return written
     finally:

@@ -24,6 +24,7 @@ PARTS = (
     "prefilter",
     "catalog",
     "call",
+    "cage",
     "egress",
     "overhead",
     "tokens",

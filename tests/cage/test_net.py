@@ -169,7 +169,7 @@ async def test_line_to_the_broker_is_no_descriptor_of_a_call_without_the_right(r
     code = """
     import os, stat
     def run(call):
-        fds = [int(n) for n in os.listdir("/proc/self/fd")]
+        fds = range(256)
         kinds = []
         for fd in fds:
             try:

@@ -6,10 +6,11 @@ import asyncio
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from core.catalog.manifest import Capability
+from core.egress.rules import Right
 from core.execution.cage.process import Mode, ProcessCage
 from core.observation import Observation
 
@@ -27,6 +28,12 @@ class SimpleLimits:
 
 
 @dataclass(frozen=True)
+class SimpleCapability:
+    name: str
+    hints: tuple[str, ...] = ("arg:any",)
+
+
+@dataclass(frozen=True)
 class SimpleManifest:
     name: str
     is_mutating: bool = False
@@ -34,7 +41,7 @@ class SimpleManifest:
     provenance: str = "own"
     timeout_s: float = 30.0
     limits: SimpleLimits = field(default_factory=SimpleLimits)
-    capabilities: tuple[Capability, ...] = ()
+    capabilities: tuple[Right, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,7 @@ def read_program(folder: Path) -> SimpleProgram:
         timeout_s=float(data.get("timeout_s", 30)),
         limits=SimpleLimits(**limits),
         capabilities=tuple(
-            Capability(one["name"], tuple(one.get("hints", ())))
+            SimpleCapability(one["name"], tuple(one.get("hints", ())))
             for one in data.get("capabilities", ())
         ),
     )
@@ -115,7 +122,13 @@ async def observe(
     """Run one call of an executor folder through the cage."""
     program = read_program(folder)
     document = call_document(program.manifest.name, args, **about)
-    return await ProcessCage().run(program, read_sdk(), document, mode=mode)
+    return await shared_cage().run(program, read_sdk(), document, mode=mode)
+
+
+@lru_cache(maxsize=1)
+def shared_cage() -> ProcessCage:
+    """One cage for all such calls: its zygotes outlive the event loops."""
+    return ProcessCage()
 
 
 def run_executor(
