@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from core.execution import invoke, paths
+from core.execution.cage import scope
 from tests.acceptance.scenes import home_of, policy_lines, turn_lines
 from tests.support.house import ask, open_scripted
 from tests.support.scripted_model import Rule
@@ -278,15 +279,25 @@ async def test_note_that_mentions_the_key_is_written(person: Path, engine: str) 
         assert policy_lines(home_of(house))[-1]["approved"]
 
 
-async def test_guard_alone_stands_before_the_key(
-    person: Path, monkeypatch: pytest.MonkeyPatch
+WALLS = {"guard": (invoke, "is_refused"), "list of the child": (paths, "closed_places")}
+
+
+@pytest.mark.parametrize("left", [None, *WALLS], ids=lambda left: f"left: {left}")
+async def test_only_these_walls_stand_before_the_key(
+    person: Path, monkeypatch: pytest.MonkeyPatch, left: str | None
 ) -> None:
-    """Counter-proof: with the guard taken away the same call reads the key."""
-    for module in (paths, invoke):
-        monkeypatch.setattr(module, "is_forbidden", lambda path, scope: False)
+    """Counter-proof: with all of them taken away the same call reads the key, with any left not.
+    What is forbidden as spelt, and what the kernel opens, are taken away in any case."""
+    without = {"is_refused": lambda *_, **__: False, "closed_places": lambda scope: {}}
+    for module in (paths, scope):
+        if left != "guard" or module is scope:
+            monkeypatch.setattr(module, "is_forbidden", lambda path, scope: False)
+    for name, (module, attribute) in WALLS.items():
+        if name != left:
+            monkeypatch.setattr(module, attribute, without[attribute])
     async with open_scripted(person, [], metnos_files_roots=(person,)) as (house, model):
         model.rules = asked_for("~/.ssh/id_rsa", "read_files")
 
         await ask(house, "leggi id_rsa")
 
-        assert KEY in model.asked[-1].last_result
+        assert (KEY in model.asked[-1].last_result) is (left is None)
