@@ -14,7 +14,15 @@ from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from core.errors import SettingsInvalid
@@ -26,15 +34,51 @@ Engine = Literal["auto", "simple", "metis", "frontier"]
 Mode = Literal["local", "online", "hybrid"]
 
 
+_ADDRESS = "an address that starts with http:// or https://"
+_PATH = "a path; ~name stands for the home of a user of this machine"
+_KEY = "a key of ASCII characters without spaces"
+
+
+def _address(value: str) -> str:
+    parts = urlsplit(value)
+    try:
+        well = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port beyond the last one
+        well = False
+    if not well:
+        raise ValueError(_ADDRESS)
+    return value.rstrip("/")
+
+
+def _header(value: SecretStr) -> SecretStr:
+    # It travels in a header of HTTP, which holds nothing else.
+    key = value.get_secret_value().strip()
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ValueError(_KEY)
+    return SecretStr(key)
+
+
+def _full_path(value: Path) -> Path:
+    try:
+        return value.expanduser().absolute()
+    except RuntimeError as exc:
+        raise ValueError(_PATH) from exc
+
+
+Address = Annotated[str, AfterValidator(_address)]
+Key = Annotated[SecretStr, AfterValidator(_header)]
+FullPath = Annotated[Path, AfterValidator(_full_path)]
+
+
 class TierSettings(BaseModel):
     """One `[tiers.NAME]` table of config.toml. Prices are per million tokens."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     provider: Literal["openai", "anthropic"] = "openai"
-    base_url: str
+    base_url: Address
     model: str = ""
-    api_key: SecretStr | None = None
+    api_key: Key | None = None
     think: bool = False
     temperature: float = Field(0.0, ge=0, le=2)
     max_tokens: int = Field(1024, ge=1, le=200_000)
@@ -53,40 +97,35 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix="",
         env_ignore_empty=True,
-        env_file_encoding="utf-8",
+        env_file_encoding="utf-8-sig",
         extra="ignore",
         frozen=True,
         hide_input_in_errors=True,
     )
 
-    metnos_home: Path = Field(
+    metnos_home: FullPath = Field(
         default_factory=lambda: (
             Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "metnos"
         )
     )
     metnos_lang: Lang = "it"
     metnos_tz: str = Field(default_factory=lambda: system_timezone())
-    metnos_llm_base_url: str | None = None
+    metnos_llm_base_url: Address | None = None
     metnos_llm_model: str = ""
-    metnos_llm_api_key: SecretStr | None = None
+    metnos_llm_api_key: Key | None = None
     metnos_llm_provider: Literal["openai", "anthropic"] = "openai"
     metnos_engine: Engine = "auto"
     metnos_mode: Mode = "local"
-    metnos_files_roots: Annotated[tuple[Path, ...] | None, NoDecode] = None
+    metnos_files_roots: Annotated[tuple[FullPath, ...] | None, NoDecode] = None
     metnos_private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     metnos_judge_threshold: float = Field(0.30, ge=0, le=1)
     metnos_unsafe_no_cage: bool = False
     metnos_log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    metnos_log_file: Path | None = None
+    metnos_log_file: FullPath | None = None
     telegram_bot_token: SecretStr | None = None
-    telegram_base_url: str = "https://api.telegram.org/bot"
-    telegram_base_file_url: str = "https://api.telegram.org/file/bot"
+    telegram_base_url: Address = "https://api.telegram.org/bot"
+    telegram_base_file_url: Address = "https://api.telegram.org/file/bot"
     tiers: dict[TierName, TierSettings] = Field(default_factory=dict)
-
-    @field_validator("metnos_home", "metnos_log_file", mode="after")
-    @classmethod
-    def _absolute(cls, value: Path | None) -> Path | None:
-        return None if value is None else value.expanduser().absolute()
 
     @field_validator("metnos_tz")
     @classmethod
@@ -100,7 +139,7 @@ class Settings(BaseSettings):
     def _roots(cls, value: Any) -> Any:
         if isinstance(value, str):
             value = [part for part in value.split(os.pathsep) if part.strip()]
-        return None if value is None else tuple(Path(p).expanduser().absolute() for p in value)
+        return value
 
     @field_validator("metnos_private_hosts", mode="before")
     @classmethod
@@ -108,16 +147,6 @@ class Settings(BaseSettings):
         if isinstance(value, str):
             value = value.replace(",", " ").split()
         return tuple(host.lower() for host in value)
-
-    @field_validator("metnos_llm_base_url", "telegram_base_url", "telegram_base_file_url")
-    @classmethod
-    def _url(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        parts = urlsplit(value)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError("an address that starts with http:// or https://")
-        return value.rstrip("/")
 
     @property
     def private_dir(self) -> Path:
@@ -148,9 +177,13 @@ _ALLOWED: Mapping[str, str] = {
     "metnos_unsafe_no_cage": "0 or 1",
     "metnos_log_level": "DEBUG, INFO, WARNING or ERROR",
     "metnos_judge_threshold": "a number from 0 to 1",
-    "metnos_llm_base_url": "an address that starts with http:// or https://",
-    "telegram_base_url": "an address that starts with http:// or https://",
-    "telegram_base_file_url": "an address that starts with http:// or https://",
+    "metnos_home": _PATH,
+    "metnos_log_file": _PATH,
+    "metnos_files_roots": _PATH,
+    "metnos_llm_api_key": _KEY,
+    "metnos_llm_base_url": _ADDRESS,
+    "telegram_base_url": _ADDRESS,
+    "telegram_base_file_url": _ADDRESS,
 }
 
 
@@ -160,16 +193,27 @@ def load_settings(**overrides: Any) -> Settings:
     Raises `SettingsInvalid` with one sentence that names the setting and what is allowed.
     """
     here = Path.cwd() / ".env"
+    _check_text(here)
     try:
         first = Settings(_env_file=here if here.is_file() else None, **overrides)  # type: ignore[call-arg]
         home = first.metnos_home
+        _check_text(home / ".env")
+        _check_text(home / "config.toml")
         files = tuple(path for path in (home / ".env", here) if path.is_file())
         merged = {**_config_file(home / "config.toml"), **_environment(files), **overrides}
         return Settings(_env_file=None, **{**merged, "metnos_home": home})  # type: ignore[call-arg]
     except ValidationError as exc:
         raise SettingsInvalid(_sentence(exc)) from exc
-    except (OSError, UnicodeDecodeError) as exc:
+    except (OSError, RuntimeError) as exc:  # RuntimeError: nobody knows where the home is
         raise SettingsInvalid(f"The settings cannot be read: {exc}.") from exc
+
+
+def _check_text(path: Path) -> None:
+    try:
+        if path.is_file():
+            path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise SettingsInvalid(f"{path} cannot be read as text: {exc}.", file=str(path)) from exc
 
 
 def _environment(files: tuple[Path, ...]) -> dict[str, Any]:
@@ -178,7 +222,7 @@ def _environment(files: tuple[Path, ...]) -> dict[str, Any]:
 
     values: dict[str, str | None] = {}
     for path in files:
-        values.update({k: v for k, v in dotenv_values(path).items() if v})
+        values.update({k: v for k, v in dotenv_values(path, encoding="utf-8-sig").items() if v})
     values.update({k: v for k, v in os.environ.items() if v})
     known = set(Settings.model_fields) - {"tiers"}
     return {k.lower(): v for k, v in values.items() if k.lower() in known}

@@ -66,6 +66,7 @@ class ErrorCode(StrEnum):
     # what executors report
     NOT_FOUND = "not_found"
     ALREADY_EXISTS = "already_exists"
+    INTO_ITSELF = "into_itself"
     IS_DIRECTORY = "is_directory"
     NOT_DIRECTORY = "not_directory"
     NOT_REGULAR = "not_regular"

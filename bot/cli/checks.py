@@ -84,6 +84,9 @@ class Doctor:
             yield self.fault("home", "home_open", f"chmod 700 {path}", path=path)
         elif not os.access(self.home, os.W_OK):
             yield self.fault("home", "home_readonly", f"chmod u+w {path}", path=path)
+        elif spoilt := [part for part in self._parts() if part.exists() and not _is_ours(part)]:
+            for part in spoilt:
+                yield self.fault("home", "home_part", _mend(part), path=short_path(part))
         else:
             yield self.good("home", "home_good", path=path)
         before = yield from self._open_env_files()
@@ -96,6 +99,9 @@ class Doctor:
             roots = [short_path(root) for root in self.settings.metnos_files_roots or ()]
             key = "settings_good" if roots else "settings_no_roots"
             yield self.good("settings", key, roots=", ".join(roots))
+
+    def _parts(self) -> list[Path]:
+        return [self.home / name for name in ("private", "executors", "files", "turns", "policy")]
 
     def _open_env_files(self) -> Generator[Finding, None, bool]:
         """Files with secrets that others may read; returns whether there was one."""
@@ -196,6 +202,20 @@ class Doctor:
         if holder is None:
             return self.info("engine", "engine_none")
         return self.good("engine", "engine_runs", pid=str(holder[0]), command=holder[1])
+
+
+def _is_ours(folder: Path) -> bool:
+    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+
+
+def _mend(part: Path) -> str:
+    """Put aside what is no folder; get back one that another user made, by sudo for one."""
+    path = short_path(part)
+    if not part.is_dir():
+        return f"mv {path} {path}.damaged && {own_command('setup')}"
+    if part.stat().st_uid != os.geteuid():
+        return f"sudo chown -R {os.geteuid()} {path}"
+    return f"chmod u+rwx {path}"
 
 
 def engine_holder(home: Path) -> tuple[int, str] | None:

@@ -166,8 +166,12 @@ class _Progress:
         self._drawn_at = 0.0
         self._told = -1
         self._open = False
+        self._most, self._source = 0, ""
 
     def draw(self, done: int, total: int, source: str) -> None:
+        # A part counts while it comes and again when it is unpacked, smaller: never go back.
+        done = self._most = max(done, self._most if source == self._source else 0)
+        self._source = source
         percent = 100 * done // max(total, 1)
         text = self._console.say(
             f"cli.model.from_{source}",

@@ -134,7 +134,9 @@ class Console:
 
     def setting_sentence(self, exc: SettingsInvalid) -> str:
         """Which setting is wrong and what is allowed, in the person's language where it has the
-        words for that setting."""
+        words for that setting; or which file is no text."""
+        if "file" in exc.params:
+            return self.say("cli.setting_file_unreadable", file=short_path(exc.params["file"]))
         name, found, _ = exc.detail.partition(" is not valid; allowed: ")
         key = f"cli.allowed.{name.lower()}"
         if not found or not self.texts.has(key, self.lang):
@@ -189,12 +191,27 @@ def is_asked() -> bool:
 
 
 def prepare_streams() -> None:
-    """Let no letter of any language end the program, whatever the locale can show; and no log
-    line reach the terminal before a command has set up where they go."""
+    """Let no letter of any language end the program, whatever the locale can show, nor a stream
+    that was closed before it began; and no log line reach the terminal before a command has set
+    up where they go."""
+    _open_missing()
     logging.getLogger().addHandler(logging.NullHandler())
     for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "replace")):
         _reconfigure(stream, errors)
     _reconfigure(sys.stderr, "backslashreplace")
+
+
+def _open_missing() -> None:
+    # The lowest free number is taken by what is opened next: without this it would be a database,
+    # and whatever a child writes to "standard output" would go into it.
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(fd, True)
+    os.close(fd)
+    for fd, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            # Stays open as long as the process.
+            stream = open(fd, "w" if fd else "r", encoding="utf-8", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
 
 
 def _reconfigure(stream: TextIO | Any, errors: str) -> None:

@@ -24,7 +24,7 @@ CHANNEL = "telegram"
 # Commands for the turn that runs, past the queue of the chat.
 _CONTROL = re.compile(r"/(?:stop|status)(?:@\w+)?(?:\s|$)", re.IGNORECASE)
 _COMMAND = re.compile(r"/([A-Za-z0-9_]{1,32})(?:@\w+)?(?:\s+(.*))?", re.DOTALL)
-_PAIRING = re.compile(r"/(?:start|pair)(?:@\w+)?\s+\S")
+_PAIRING = re.compile(r"\s*/(?:start|pair)(?:@\w+)?\s+\S", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,8 @@ def mended(plan: Plan, manifests: Manifests) -> Plan:
 
 
 def _without_repeats(plan: Plan, manifests: Manifests) -> Plan:
-    """The plan without reading steps that an earlier one, with nothing changed since, did."""
+    """The plan without what an earlier step did: a reading with nothing changed since, or filling
+    the same file once more."""
     steps: list[Step] = []
     places: dict[int, int] = {}  # number in the old plan → number in the new one
     since = 0
@@ -45,6 +46,10 @@ def _without_repeats(plan: Plan, manifests: Manifests) -> Plan:
         same = [at for at in range(since, len(steps)) if _fetches_the_same(step, steps[at])]
         if not changes and same:
             places[number] = same[0] + 1
+            continue
+        again = [at for at, earlier in enumerate(steps) if _fills_again(step, earlier)]
+        if again:
+            places[number] = again[0] + 1
             continue
         steps.append(step)
         places[number] = len(steps)
@@ -69,6 +74,16 @@ def _without_vain_end(plan: Plan, manifests: Manifests) -> Plan:
     if source is None or source.takes_entries or "path" in output_fields(source):
         return plan
     return Plan(plan.steps[:-1])
+
+
+def _fills_again(step: Step, earlier: Step) -> bool:
+    """Whether a step fills with some result what an earlier one filled already."""
+    if step.tool != earlier.tool or not str(step.args.get("content", "")).startswith("{{step"):
+        return False
+    names = set(step.args) - {"content"}
+    return names == set(earlier.args) - {"content"} and all(
+        step.args[name] == earlier.args[name] for name in names
+    )
 
 
 def _fetches_the_same(step: Step, earlier: Step) -> bool:

@@ -149,7 +149,7 @@ def _checked(call: Call, move: _Move, source: Place, target: Place) -> tuple[Any
     if source.path == target.path:
         raise Failure("already_exists", "it is there already")
     if source.holds(target):
-        raise Failure("invalid_args", "a folder cannot be moved into itself")
+        raise Failure("into_itself", "a folder cannot be moved into itself")
     if target.holds(source):
         raise Failure("already_exists", "a folder is not replaced by what is in it")
     there = look(target)

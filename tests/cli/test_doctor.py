@@ -114,6 +114,20 @@ def test_doctor_finds_files_that_others_can_read(cli: Cli) -> None:
     assert found["settings"][0]["mend"].startswith("chmod 600 ")
 
 
+@pytest.mark.parametrize("name", ["turns", "policy", "files", "private", "executors"])
+def test_doctor_finds_a_part_of_the_home_that_is_no_folder(cli: Cli, name: str) -> None:
+    cli("setup")
+    (cli.home / name).rename(cli.home / "aside")
+    (cli.home / name).write_text("", encoding="utf-8")
+
+    ran = cli("doctor", "--json", "--offline")
+
+    home = [one for one in json.loads(ran.out)["checks"] if one["check"] == "home"]
+    assert (ran.status, home[0]["state"]) == (1, "fault")
+    path = cli.home / name
+    assert home[0]["mend"] == f"mv {path} {path}.damaged && metnos setup"
+
+
 def test_doctor_finds_a_folder_that_is_gone(cli: Cli) -> None:
     cli("setup")
     cli.env(METNOS_FILES_ROOTS=str(cli.folder / "gone"))

@@ -133,6 +133,22 @@ def test_reader_that_leaves_early_is_no_error(env: dict[str, str]) -> None:
     assert len(ran.stdout.splitlines()) == 1
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("words", ["chat --once hello", "doctor --offline", "chat"])
+def test_stream_that_is_closed_from_the_start_is_no_error(
+    env: dict[str, str], cli: Cli, words: str, closed: str
+) -> None:
+    """As a service or a job may be started; no file of ours may take its number either."""
+    command = " ".join([*METNOS, words, closed])
+
+    ran = subprocess.run(
+        ["bash", "-c", command], env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert cli("turns", "list").status == 0
+
+
 def test_run_without_a_token_says_what_is_missing(cli: Cli) -> None:
     ran = cli("run")
 

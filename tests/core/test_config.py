@@ -94,6 +94,13 @@ def test_load_settings_roots_are_split_and_made_absolute(
         ("METNOS_LOG_LEVEL", "LOUD", "INFO"),
         ("METNOS_JUDGE_THRESHOLD", "7", "from 0 to 1"),
         ("TELEGRAM_BASE_URL", "ftp://x", "http://"),
+        ("METNOS_LLM_BASE_URL", "http://127.0.0.1:99999/v1", "http://"),
+        ("METNOS_LLM_BASE_URL", "http://[::1", "http://"),
+        ("METNOS_LLM_API_KEY", "one\ntwo", "ASCII"),
+        ("METNOS_LLM_API_KEY", "chi\u00e0ve", "ASCII"),
+        ("METNOS_HOME", "~nobody-here/x", "path"),
+        ("METNOS_LOG_FILE", "~nobody-here/x", "path"),
+        ("METNOS_FILES_ROOTS", "/srv:~nobody-here/x", "path"),
     ],
 )
 def test_load_settings_bad_value_names_it_and_what_is_allowed(
@@ -120,7 +127,16 @@ def test_load_settings_reads_tiers_from_the_homes_config(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "text", ["[tiers.wise\n", "surprise = 1\n", "[tiers.wise]\nmodel = 1\n", "[tiers.odd]\n"]
+    "text",
+    [
+        "[tiers.wise\n",
+        "surprise = 1\n",
+        "[tiers.wise]\nmodel = 1\n",
+        "[tiers.odd]\n",
+        '[tiers.wise]\nbase_url = "http://nas.example:99999"\n',
+        '[tiers.wise]\nbase_url = "nas.example"\n',
+        '[tiers.wise]\nbase_url = "http://nas.example"\napi_key = "a\\nb"\n',
+    ],
 )
 def test_load_settings_bad_config_file_is_one_sentence(tmp_path: Path, text: str) -> None:
     (tmp_path / "home/config.toml").write_text(text)
@@ -129,6 +145,23 @@ def test_load_settings_bad_config_file_is_one_sentence(tmp_path: Path, text: str
         load_settings()
 
     assert refused.value.detail.count("\n") == 0
+
+
+def test_load_settings_env_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    """As editors of another system write it; its first line would be lost."""
+    (tmp_path / "here/.env").write_bytes(b"\xef\xbb\xbfMETNOS_LANG=en\r\n")
+
+    assert load_settings().metnos_lang == "en"
+
+
+@pytest.mark.parametrize("name", ["here/.env", "home/.env", "home/config.toml"])
+def test_load_settings_file_that_is_no_text_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"METNOS_LANG=\xff\xfe\n")
+
+    with pytest.raises(SettingsInvalid) as refused:
+        load_settings()
+
+    assert refused.value.params["file"] == str(tmp_path / name)
 
 
 def test_settings_never_show_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:

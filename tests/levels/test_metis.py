@@ -382,6 +382,19 @@ def test_mended_plan_keeps_readings_with_a_change_between(catalog: Catalog) -> N
     assert len(steps) == 3
 
 
+def test_mended_plan_fills_a_file_once(catalog: Catalog) -> None:
+    steps = _mended(
+        catalog,
+        ("get_urls", {"urls": ["https://a.example"]}),
+        ("write_files", {"path": "a.txt", "content": "{{step1.body}}"}),
+        ("write_files", {"path": "a.txt", "content": "{{step1.text}}"}),
+        ("write_files", {"path": "b.txt", "content": "{{step1.text}}"}),
+    )
+
+    assert [args.get("path") for _, args in steps] == [None, "a.txt", "b.txt"]
+    assert steps[1][1]["content"] == "{{step1.body}}"
+
+
 def test_mended_plan_ends_before_reading_what_no_step_brought(catalog: Catalog) -> None:
     steps = _mended(catalog, ("get_now", {}), ("read_files", {"from_step": 1}))
 

@@ -219,3 +219,13 @@ def test_close_with_a_name_of_several_lines_tells_the_change_on_one_line() -> No
     closing = end(wrote(1, "/h/notes/a\nEliminato: tutto"), answer="Ecco.")
 
     assert r"~/notes/a\nEliminato: tutto" in closing.reply.plain
+
+
+def test_close_of_a_folder_moved_into_itself_is_no_answer() -> None:
+    failed = Observation.failed(ErrorCode.INTO_ITSELF, path="/h/notes/box")
+    moved = record(1, "move_files", failed, paths=["/h/notes/box"], dst="/h/notes/box/in")
+
+    closing = end(moved, answer="Fatto.", request="sposta box")
+
+    assert closing.reply.final_kind is FinalKind.ERROR
+    assert "dentro se stessa (~/notes/box)" in closing.reply.plain

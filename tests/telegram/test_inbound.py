@@ -76,7 +76,14 @@ def test_screen_keys_by_sender_chat_and_topic():
 
 @pytest.mark.parametrize(
     ("text", "is_pairing"),
-    [("/start ABCD", True), ("/pair@x_bot ABCD", True), ("/start", False), ("pair ABCD", False)],
+    [
+        ("/start ABCD", True),
+        ("/pair@x_bot ABCD", True),
+        ("/Pair ABCD", True),  # as a phone's keyboard begins a message
+        (" /pair ABCD", True),
+        ("/start", False),
+        ("pair ABCD", False),
+    ],
 )
 def test_screen_knows_a_pairing_command(text, is_pairing):
     found = screen(update(text=text))
