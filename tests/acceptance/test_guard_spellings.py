@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from core.execution import invoke, paths
+from core.execution.cage import scope
 from tests.acceptance.scenes import home_of, policy_lines, turn_lines
 from tests.support.house import ask, open_scripted
 from tests.support.scripted_model import Rule
@@ -276,15 +277,17 @@ async def test_note_that_mentions_the_key_is_written(person: Path, engine: str) 
         assert policy_lines(home_of(house))[-1]["approved"]
 
 
-async def test_guard_alone_stands_before_the_key(
-    person: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kernel", [True, False], ids=["kernel looks", "kernel does not"])
+async def test_guard_and_kernel_stand_before_the_key(
+    person: Path, monkeypatch: pytest.MonkeyPatch, kernel: bool
 ) -> None:
-    """Counter-proof: with the guard taken away the same call reads the key."""
-    for module in (paths, invoke):
+    """Counter-proof: with the guard taken away the kernel stops the same call; without either it
+    reads the key."""
+    for module in (paths, invoke, *(() if kernel else (scope,))):
         monkeypatch.setattr(module, "is_forbidden", lambda path, scope: False)
     async with open_scripted(person, [], metnos_files_roots=(person,)) as (house, model):
         model.rules = asked_for("~/.ssh/id_rsa", "read_files")
 
         await ask(house, "leggi id_rsa")
 
-        assert KEY in model.asked[-1].last_result
+        assert (KEY in model.asked[-1].last_result) is not kernel
