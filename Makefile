@@ -27,7 +27,8 @@ run: $(VENV)/.stamp-run ## run the bot when a token is set, else talk in this te
 		$(MAKE) --no-print-directory -s $(VENV)/.stamp-local </dev/null >&2 || \
 			echo "The bundled model cannot run on this machine; set METNOS_LLM_BASE_URL to use another." >&2; \
 	fi
-	@$(METNOS) setup --non-interactive --brief </dev/null >&2
+	@# Status 1: an executor was refused and said so; the rest works.
+	@$(METNOS) setup --non-interactive --brief </dev/null >&2 || test $$? -eq 1
 	@$(METNOS) model pull --if-needed </dev/null >&2 || true
 	@if $(HAS_TOKEN) </dev/null; then exec $(METNOS) run; else exec $(METNOS) chat; fi
 

@@ -345,8 +345,10 @@ class Turns:
         return executor.manifest.phrase[context.lang]
 
     def _lang(self, actor: Actor, inbound: Inbound, request: str) -> str:
+        asked = inbound.data.get("lang")
         return choose_lang(
-            actor.lang,
+            # Said for this one request (`chat --lang`), it goes before what is always wanted.
+            asked if isinstance(asked, str) else actor.lang,
             inbound.lang,
             known=self._texts.langs,
             text=request,

@@ -89,13 +89,13 @@ def canonical_path(text: str, scope: Scope) -> str:
     """The absolute path that a person or a model means by `text`, links followed.
 
     A relative path is taken beneath the one root where it exists, else beneath the first; a first
-    component that names a root means that root. The path need not exist. Raises `CallRefused`:
-    `bad_text` for control characters, `forbidden_path` for what nobody may touch, spelt in
-    whatever way, `out_of_scope` for another person's `~name`,
+    component that names a root means that root. The path need not exist. An absolute one that
+    names something as it stands means that, whatever signs are in it: a step found it. Raises
+    `CallRefused`: `bad_text` for control characters in what names nothing, `forbidden_path` for
+    what nobody may touch, spelt in whatever way, `out_of_scope` for another person's `~name`,
     `permission_denied` where a link on the way may not be read.
     """
-    _refuse_controls(text)
-    spelt = text.strip()
+    spelt = text if _names_something(text) else _cleaned(text)
     if spelt.lower().startswith("file://"):
         spelt = unquote(spelt[7:])
         spelt = spelt[spelt.index("/") :] if "/" in spelt else spelt
@@ -110,6 +110,17 @@ def canonical_path(text: str, scope: Scope) -> str:
         path = composed if os.path.lexists(composed) else path
     refuse_forbidden(path, scope)
     return path
+
+
+def _names_something(text: str) -> bool:
+    # Half a character is how Python spells a name that is no text; no answer could carry it.
+    is_text = not any("\ud800" <= char <= "\udfff" for char in text)
+    return text.startswith("/") and is_text and os.path.lexists(text)
+
+
+def _cleaned(text: str) -> str:
+    _refuse_controls(text)
+    return text.strip()
 
 
 def _followed(path: str, scope: Scope) -> str:

@@ -2,7 +2,8 @@
 
 A closed list of done-forms per language maps words to verbs; a sentence that uses one of a verb
 with no such step is dropped, and the caller says so (C7). Pure. Negations, questions, conditions,
-offers and quoted text are no claims.
+offers and quoted text are no claims. A sentence counts in the language it is written in, since a
+model may answer in another one than was asked for.
 """
 
 from __future__ import annotations
@@ -12,45 +13,65 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
+from core.language import guess_lang
+
 # Words of change by the verb of the tool that does it. Participles only: done-forms.
 _WORDS: dict[str, dict[str, str]] = {
     "it": {
         "write": r"scritt[oaie]|salvat[oaie]|aggiunt[oaie]|aggiornat[oaie]|modificat[oaie]"
-        r"|annotat[oaie]|registrat[oaie]|sovrascritt[oaie]",
+        r"|annotat[oaie]|registrat[oaie]|sovrascritt[oaie]|memorizzat[oaie]",
         "create": r"creat[oaie]|generat[oaie]|prenotat[oaie]|fissat[oaie]",
         "move": r"spostat[oaie]|rinominat[oaie]|archiviat[oaie]|trasferit[oaie]|copiat[oaie]",
-        "delete": r"eliminat[oaie]|cancellat[oaie]|rimoss[oaie]|cestinat[oaie]|svuotat[oaie]",
-        "send": r"inviat[oaie]|mandat[oaie]|spedit[oaie]|inoltrat[oaie]",
+        "delete": r"eliminat[oaie]|cancellat[oaie]|rimoss[oaie]|cestinat[oaie]|svuotat[oaie]"
+        r"|buttat[oaie]|gettat[oaie]",
+        "send": r"inviat[oaie]|mandat[oaie]|spedit[oaie]|inoltrat[oaie]|avvisat[oaie]"
+        r"|avvertit[oaie]|pubblicat[oaie]",
         "set": r"impostat[oaie]|attivat[oaie]|disattivat[oaie]|programmat[oaie]|pianificat[oaie]",
         "compress": r"compress[oaie]|zippat[oaie]",
         "share": r"condivis[oaie]",
         "install": r"installat[oaie]",
+        "put": r"mess[oaie]|tolt[oaie]|sistemat[oaie]|riordinat[oaie]|inserit[oaie]"
+        r"|sostituit[oaie]|ripulit[oaie]|pulit[oaie]",
     },
     "en": {
         "write": r"written|wrote|saved|added|updated|modified|edited|recorded"
-        r"|overwrote|overwritten",
+        r"|overwrote|overwritten|stored",
         "create": r"created|generated|booked|made",
         "move": r"moved|renamed|archived|transferred|copied",
-        "delete": r"deleted|removed|erased|trashed|emptied|cleared",
-        "send": r"sent|emailed|mailed|forwarded|delivered",
+        "delete": r"deleted|removed|erased|trashed|emptied|cleared|wiped|discarded"
+        r"|thrown|threw|got(?:ten)?\s+rid",
+        "send": r"sent|emailed|mailed|forwarded|delivered|notified|messaged|texted|published",
         "set": r"set|enabled|disabled|scheduled|changed",
         "compress": r"compressed|zipped",
         "share": r"shared",
         "install": r"installed",
+        "put": r"put|tidied|organi[sz]ed|inserted|replaced|cleaned",
     },
 }
 
 # Verbs whose tools may stand for one another in speech: a saved file was written or created.
-_SAME = ({"write", "create", "set", "change"}, {"move", "change"}, {"create", "compress"})
+# "Put" is said of all that changes where something is or what is in it.
+_SAME = (
+    {"write", "create", "set", "change"},
+    {"move", "change"},
+    {"create", "compress"},
+    {"put", "write", "create", "move", "delete", "change"},
+)
+
+# Behind an arrow or a colon at the end of a line, or beside a tick.
+_MARKED = r"|(?:(?:[:→]|=>|->)\s*(?:{w})\W*$)|(?:[✅✔☑][^\n]*\b(?:{w})\b)"
 
 _FRAMES = {
     "it": r"(?:\b(?:ho|abbiamo|l'ho|li\s+ho|le\s+ho|è|sono|era|erano|viene|vengono)\s+"
     r"(?:(?:già|appena|anche|correttamente|stat[oaie]|quindi|tutt[oi]|poi|ora)\s+)*(?:{w})\b)"
-    r"|(?:^\W*(?:fatto\W+)?(?:{w})\b)|(?:\b(?:{w})\s+(?:con\s+successo|correttamente)\b)",
+    r"|(?:^\W*(?:fatto\W+)?(?:{w})\b)|(?:\b(?:{w})\s+(?:con\s+successo|correttamente)\b)"
+    r"|(?:^\W*(?:promemoria|evento|appuntamento|sveglia|messaggio|e?-?mail)\s+(?:{w})\b)"
+    + _MARKED,
     "en": r"(?:\b(?:i|i've|we|we've)\s+(?:(?:have|just|also|already|successfully|then|now)\s+)*"
     r"(?:{w})\b)|(?:\b(?:has|have|had|was|were|is|are|been|being|got)\s+"
     r"(?:(?:been|now|just|also|already|successfully|all)\s+)*(?:{w})\b)"
-    r"|(?:^\W*(?:done\W+|successfully\s+)?(?:{w})\b)|(?:\b(?:{w})\s+successfully\b)",
+    r"|(?:^\W*(?:done\W+|successfully\s+)?(?:{w})\b)|(?:\b(?:{w})\s+successfully\b)"
+    r"|(?:^\W*(?:reminder|event|appointment|alarm|message|e?-?mail)\s+(?:{w})\b)" + _MARKED,
 }
 
 # A sentence that is nothing but "done".
@@ -58,6 +79,45 @@ _BARE = re.compile(
     r"^\W*(?:(?:ecco|tutto|già)\s+)*fatto\W*$|^\W*(?:all\s+|it's\s+)?done\W*$", re.MULTILINE
 )
 ANY = "any"
+
+# What is said of a change without its participle: a state, that all went well, that it goes on.
+_SAID_ALSO: dict[str, tuple[tuple[str, str], ...]] = {
+    "it": (
+        ("delete", r"\b(?:è|sono)\s+(?:ora|adesso|già|finit[oaie])\s+nel\s+cestino\b"),
+        (
+            ANY,
+            r"\b(?:operazione|richiesta|attività|salvataggio|eliminazione|cancellazione|invio"
+            r"|spostamento|scrittura|modifica)\s+(?:è\s+stat[oa]\s+)?"
+            r"(?:completat|eseguit|effettuat|riuscit|conclus|terminat)[oa]\b",
+        ),
+        (
+            ANY,
+            r"\bsto\s+(?:ora\s+|già\s+)?(?:elimin|cancell|spost|rinomin|salv|scriv|cre|invi|mand"
+            r"|aggiorn|modific|aggiung)(?:ando|endo)\b",
+        ),
+    ),
+    "en": (
+        ("delete", r"\b(?:is|are)\s+(?:now|already)\s+in\s+the\s+(?:trash|bin)\b"),
+        (
+            ANY,
+            r"\b(?:operation|task|request|deletion|removal|save|update|transfer)\s+"
+            r"(?:(?:is|was|has\s+been)\s+)?(?:now\s+|successfully\s+)?"
+            r"(?:completed?|executed|finished|successful)\b",
+        ),
+        (
+            ANY,
+            r"\bi(?:'m|\s+am)\s+(?:now\s+)?(?:deleting|removing|moving|renaming|saving|writing"
+            r"|creating|sending|updating|adding)\b",
+        ),
+    ),
+}
+
+# Promises that nothing will keep once the turn has ended.
+_PROMISE = {
+    "it": r"\b(?:ti|te\s+l[oaie])\s+(?:ricorderò|avviserò|avvertirò)\b",
+    "en": r"\bi(?:'ll|\s+will)\s+(?:remind|notify|alert|ping)\b",
+}
+_NO_PROMISE = r"\bnon\b|\bse\b|\bnot\b|\bif\b|\bnever\b"
 
 _NO_CLAIM = {
     "it": r"\bnon\b|\bné\b|\bsenza\b|\bse\b|\bvuoi\b|\bdevo\b|\bposso\b|\bpotrei\b|\bsarà\b"
@@ -93,8 +153,12 @@ def check_claims(text: str, *, lang: str, done: Collection[str]) -> Checked:
 
 
 def claimed_verb(sentence: str, lang: str) -> str | None:
-    """The verb that a sentence says was done (`any` for a bare "done"), None when none."""
+    """The verb that a sentence says was done (`any` for a bare "done", `set` for a promise),
+    None when none."""
     bare = _FENCE.sub(" x ", sentence).casefold().replace("’", "'")
+    lang = guess_lang(bare, default=lang)
+    if re.search(_PROMISE[lang], bare) and not re.search(_NO_PROMISE, bare):
+        return "set"
     if bare.rstrip(' \n"»”)').endswith("?") or re.search(_NO_CLAIM[lang], bare):
         return None
     if _BARE.search(bare):
@@ -108,16 +172,17 @@ def claimed_verb(sentence: str, lang: str) -> str | None:
 @lru_cache(maxsize=8)
 def _patterns(lang: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
     frame = _FRAMES[lang]
+    forms = [(verb, frame.replace("{w}", words)) for verb, words in _WORDS[lang].items()]
     return tuple(
-        (verb, re.compile(frame.replace("{w}", words), re.MULTILINE))
-        for verb, words in _WORDS[lang].items()
+        (verb, re.compile(pattern, re.MULTILINE)) for verb, pattern in (*forms, *_SAID_ALSO[lang])
     )
 
 
 def _covered(verb: str, done: Collection[str]) -> bool:
     if verb == ANY:
         return bool(done)
-    return verb in done or any(verb in group and group & set(done) for group in _SAME)
+    groups = _SAME if verb == "put" else _SAME[:-1]
+    return verb in done or any(verb in group and group & set(done) for group in groups)
 
 
 def _sentences(text: str) -> list[str]:
@@ -137,9 +202,15 @@ def _tidy(text: str) -> str:
 
 _REQUEST_VERBS = {
     "it": r"\b(?:scriv|salv|crea|sposta|rinomin|elimin|cancell|rimuov|mand|invi|spedisc|aggiung"
-    r"|modific|cambi|archivi|copi|annot|comprim|zipp|svuot|cestin|segna|prenot|imposta)\w*",
+    r"|modific|cambi|archivi|copi|annot|comprim|zipp|svuot|cestin|segna|prenot|imposta|butta"
+    r"|getta|togli|leva|pulisc|ripul|metti|sistem|riordin|organizz|sostitu|inseri|memorizz"
+    r"|ricord|avvis|avvert|pubblic|condivid|install|attiv|disattiv|programm|pianific|fissa"
+    r"|duplic|trasferi|registr|gener|ripristin|sovrascriv|azzer|scaric|caric)\w*",
     "en": r"\b(?:writ|sav|creat|mov|renam|delet|remov|send|add|edit|chang|archiv|copy|copi|zip"
-    r"|compress|empty|trash|book|set|schedul|put|updat|append|eras|not)\w*",
+    r"|compress|empty|trash|book|set|schedul|put|updat|append|eras|not|mak|rid|throw|clean"
+    r"|tidy|organi|wip|clear|replac|insert|remind|remember|notif|messag|email|repl|publish|post"
+    r"|shar|install|enabl|disabl|stor|record|duplicat|transfer|restor|generat|download|upload)"
+    r"\w*",
 }
 
 

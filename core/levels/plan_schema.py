@@ -61,7 +61,7 @@ def _fewest(wish: Wish) -> int:
     lists = bool(verbs & _LISTING)
     chooses = bool(spans.sought) and "filter" in verbs
     works = ((sums or sorts) and lists) or chooses
-    return 2 if works and not wish.acting else 1
+    return 2 if works and not wish.acting else wish.fewest
 
 
 def may_use_tools(wish: Wish) -> bool:

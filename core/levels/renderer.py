@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ MOST_LISTED = 8
 MOST_TEXT = 12_000
 
 _MISSING = object()
+_BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 Lookup = Callable[[tuple[str, ...]], Any]
 
 
@@ -63,7 +65,11 @@ class Renderer:
         return " ".join(text.split()) if "{" not in text else _without_fields(text)
 
     def path(self, value: str) -> str:
-        """A path as people write it: the home as `~`."""
+        """A path as people write it: the home as `~`, and on one line whatever it holds, since
+        anybody may have named that file."""
+        return one_line(self._from_home(value))
+
+    def _from_home(self, value: str) -> str:
         if value == self.home or value.startswith(self.home.rstrip("/") + "/"):
             return "~" + value[len(self.home.rstrip("/")) :]
         return value
@@ -190,11 +196,11 @@ class Renderer:
             return self._short(item)
         for name in ("path", "title", "name", "summary", "url", "value"):
             if item.get(name):
-                return self._short(item[name])
+                return one_line(self._short(item[name]))
         return ", ".join(self._short(v) for k, v in item.items() if k != "ok")[:200]
 
     def _short(self, value: Any) -> str:
-        text = self.path(value) if isinstance(value, str) else self.value(value)
+        text = self._from_home(value) if isinstance(value, str) else self.value(value)
         return text if len(text) <= 300 else text[:299] + "…"
 
     def failures(self, failed: Sequence[Mapping[str, Any]]) -> str:
@@ -238,6 +244,13 @@ class _Writer:
         return [block for block in self._blocks if block.text]
 
 
+def one_line(text: str) -> str:
+    """The text with line breaks, other controls and turns of direction spelt out."""
+    if text.isprintable():
+        return text
+    return "".join(ascii(char)[1:-1] if _BREAKS.match(char) else char for char in text)
+
+
 def _entry_lookup(item: Any) -> Lookup:
     def lookup(path: tuple[str, ...]) -> Any:
         value = item
@@ -264,7 +277,5 @@ def _moment(value: Any) -> dt.datetime | None:
 
 def _without_fields(text: str) -> str:
     """Drop the piece of a sentence that speaks of an unfilled field."""
-    import re
-
     text = re.sub(r"\s*[(«:][^().]*\{[a-z_]+\}[^().»]*[)»]?", "", text)
     return " ".join(re.sub(r"\{[a-z_]+\}", "", text).split())

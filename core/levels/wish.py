@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from core.catalog.lexicon import load_lexicon, stem, tokens, without_pronoun
+from core.catalog.lexicon import load_lexicon, request_tokens, stem, tokens, without_pronoun
 from core.catalog.manifest import Manifest
 from core.levels.spans import PathSpan, Spans, find_spans
 from core.vocabulary import verb_of
@@ -21,6 +21,7 @@ DESTRUCTIVE = frozenset({"delete"})
 # eleven to the web tools); what works on the results of others needs less.
 _SPOKEN_OF = 14.0
 _WORKS_ON = 6.0
+_CLEARLY = 30.0
 _MEANT = 0.4
 
 _HOURS = frozenset(
@@ -51,6 +52,7 @@ _EXCEPTING = frozenset(
     "tranne eccetto salvo fuorche except excepting apart besides unless keeping".split()
 )
 _NEGATING = frozenset("non not t dont never mai senza without".split())
+_ASKING = frozenset({"read", "find", "list", "get"})
 _ADDING = frozenset(
     """aggiungi aggiungere aggiungici aggiungilo aggiungila accoda accodare appendi annota annotare
     appunta appuntati segna segnati appuntare jot append add appending adding note""".split()
@@ -64,7 +66,7 @@ class Wish:
     `clauses`: how many things are asked, roughly; so many steps may start from the text alone.
     `destination`: the place that something is to be put into, when the person names one.
     `wants_target`: something is to be moved or deleted, so that there must be a thing to do it to.
-    `wide`: made for a model that can be trusted to choose.
+    `wide`: made for a model that can be trusted to choose. `fewest`: so many steps at least.
     """
 
     spans: Spans
@@ -76,6 +78,7 @@ class Wish:
     destination: PathSpan | None = None
     wants_target: bool = False
     wide: bool = False
+    fewest: int = 1
 
 
 def make_wish(
@@ -94,7 +97,7 @@ def make_wish(
     own = spans
     if earlier:
         spans = spans.with_antecedents(find_spans(earlier[0]))
-    words = tokens(request)
+    words = request_tokens(_spoken(request, own))
     stems = [_known(word) for word in words]
     verbs = load_lexicon().senses(words, stems, related=0, implied=0).verbs
     changing = {name: m for name, m in manifests.items() if m.is_mutating}
@@ -112,8 +115,10 @@ def make_wish(
     }
     if wide:
         clauses = MOST_CLAUSES
-    elif acting and not _needs_reading(acting, verbs):
+    elif acting and not _needs_reading(acting, verbs, dictated=bool(spans.contents)):
         tools = {name: m for name, m in tools.items() if verb_of(name) != "read"}
+    if _names_its_files(spans) and not _looks_for(verbs, words):
+        tools = {name: m for name, m in tools.items() if verb_of(name) != "find"}
     tools = _without_rivals(tools, frozenset(stems), spans.urls)
     if not tools and spans.places and not _HOURS.isdisjoint(words):
         # `is it dark in Oslo yet?` speaks of the time without saying so.
@@ -121,17 +126,25 @@ def make_wish(
     adds = not _ADDING.isdisjoint(words)
     asked = max(clauses, len(_FURTHER.findall(request[:8000])) + 1)
     goal = _destination(spans, asked_for)
+    fewest = 2 if not wide and _speaks_of_two(tools, relevance, spans, asked) else 1
     known = frozenset(stems)
     wants = all(path.grade != "said" for path in spans.paths) and any(
         verb_of(name) in _BLIND_VERBS and _is_named(changing[name], known) for name in acting
     )
-    return Wish(spans, tools, acting, adds, frozenset(words), asked, goal, wants, wide)
+    return Wish(spans, tools, acting, adds, frozenset(words), asked, goal, wants, wide, fewest)
 
 
 def _is_named(manifest: Manifest, stems: Collection[str]) -> bool:
     """Whether a word of the tool's own affinity stands in the request, in whatever form."""
     own = {stem(word) for words in manifest.affinity.values() for word in words if " " not in word}
     return not own.isdisjoint(stems)
+
+
+def _spoken(request: str, spans: Spans) -> str:
+    """The request without what is quoted or dictated: words in there are no orders."""
+    for said in (*spans.quoted, *spans.contents):
+        request = request.replace(said, " ", 1)
+    return request
 
 
 def _destination(spans: Spans, asked_for: Collection[str]) -> PathSpan | None:
@@ -142,6 +155,32 @@ def _destination(spans: Spans, asked_for: Collection[str]) -> PathSpan | None:
     sure = [path for path in targets if path.grade != "hinted"]
     found = sure or targets
     return found[-1] if found else None
+
+
+def _names_its_files(spans: Spans) -> bool:
+    """Whether the files are named one by one, so that none has to be found."""
+    said = [path for path in spans.paths if path.grade == "said"]
+    measured = any(a.unit in {"bytes", "days"} for a in spans.amounts)
+    return bool(said) and all(p.is_file for p in said) and not spans.patterns and not measured
+
+
+def _looks_for(verbs: Mapping[str, float], words: Sequence[str]) -> bool:
+    return verbs.get("find", 0.0) == 1.0 or not {"dove", "where"}.isdisjoint(words)
+
+
+def _speaks_of_two(
+    tools: Mapping[str, Manifest], relevance: Mapping[str, float], spans: Spans, clauses: int
+) -> bool:
+    """Whether something is asked beside what is to be done with a file or an address."""
+    named = bool(spans.urls) or any(path.grade == "said" for path in spans.paths)
+    return (
+        clauses > 1
+        and named
+        and any(
+            "place" in manifest.types.values() and relevance.get(name, 0.0) >= _CLEARLY
+            for name, manifest in tools.items()
+        )
+    )
 
 
 def _without_rivals(
@@ -162,12 +201,11 @@ def _without_rivals(
     return {name: m for name, m in tools.items() if name not in unwanted}
 
 
-def _needs_reading(acting: frozenset[str], verbs: Mapping[str, float]) -> bool:
-    """Whether what is to be done needs a look into things: moving and deleting do not, unless the
-    person wants to read as well."""
-    return verbs.get("read", 0.0) >= 1.0 or any(
-        verb_of(name) not in _BLIND_VERBS for name in acting
-    )
+def _needs_reading(acting: frozenset[str], verbs: Mapping[str, float], *, dictated: bool) -> bool:
+    """Whether what is to be done needs a look into things: moving, deleting and writing down what
+    was dictated do not, unless the person wants to read as well."""
+    blind = _BLIND_VERBS | {"write"} if dictated else _BLIND_VERBS
+    return verbs.get("read", 0.0) >= 1.0 or any(verb_of(name) not in blind for name in acting)
 
 
 def _known(word: str) -> str:
@@ -195,7 +233,11 @@ def _is_asked_for(
     said = [path for path in spans.paths if path.grade == "said"]
     if verb == "write":
         return goes and bool(spans.urls) and bool(said)
-    return verb == "move" and goes and len(said) > 1
+    # `where is a.txt in Archive` names a place as well: nothing may be asked of it.
+    asks = _looks_for(verbs, words) or any(
+        weight >= 0.5 and other in _ASKING for other, weight in verbs.items()
+    )
+    return verb == "move" and goes and len(said) > 1 and not asks
 
 
 def _is_taken_back(words: Sequence[str]) -> bool:

@@ -74,6 +74,8 @@ def _computed(
                 content["label"] = fields.label_of(choose(numeric, key=lambda row: row[0])[2])
     content["n"] = len(used)
     content["skipped"] = len(entries) - len(used)
+    if content["skipped"]:
+        content["without"] = content["skipped"]  # an answer speaks of it only when there are some
     if content["value"] is not None:
         content[_named(op, key, content["value"], column)] = content["value"]
     return content

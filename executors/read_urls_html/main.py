@@ -114,4 +114,7 @@ def _stripped(markup: str) -> str:
 
 
 def _filled(*, title: str, **fields: Any) -> dict[str, Any]:
-    return {"title": title[:300], **{name: value for name, value in fields.items() if value}}
+    return {
+        "title": " ".join(title.split())[:300],
+        **{name: value for name, value in fields.items() if value},
+    }

@@ -97,6 +97,30 @@ def test_canonical_path_with_invisible_characters_is_refused(scope: Scope, spelt
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        "tail ", " head", "line\nbreak.txt", "tab\t.txt", "soft\u00adhyphen.txt",
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467.jpg", "turned\u202egnp.exe",
+    ],
+)  # fmt: skip
+def test_canonical_path_of_a_file_that_is_really_called_so_is_that_file(
+    scope: Scope, name: str
+) -> None:
+    """A step finds such names, and the one without the sign may be somebody else's."""
+    path = Path(scope.roots[0]) / name
+    path.write_text("this one")
+    path.with_name(name.strip()).write_text("not that one" if name != name.strip() else "this one")
+
+    assert canonical_path(str(path), scope) == str(path)
+
+
+def test_canonical_path_with_outer_space_that_names_nothing_is_taken_without(scope: Scope) -> None:
+    assert canonical_path(" ~/notes/diary.md ", scope).endswith("notes/diary.md")
+    path = f"{scope.roots[0]}/diary.md"
+    assert canonical_path(f"{path} ", scope) == path
+
+
+@pytest.mark.parametrize(
     "inside",
     [
         "private/metnos.db",

@@ -12,8 +12,9 @@ from jsonschema import Draft202012Validator
 from core.catalog.loader import Catalog, CatalogLoader
 from core.errors import ErrorCode, ModelReplyInvalid
 from core.execution.context import Exchange
+from core.levels.mending import mended
 from core.levels.plan_schema import MOST_STEPS
-from core.levels.proposers.metis import mended
+from core.levels.proposers.metis import manifests_of
 from core.levels.validator import problem_of
 from core.llm.client import ChatRequest
 from core.llm.grammar import compact_grammar
@@ -68,6 +69,10 @@ ADMITTED = [
      [("read_files", {"paths": ["~/notes/diario.md"], "tail_lines": 3})]),
     ("what time is it in Tokyo?", [("get_now", {"timezone": "Tokyo"})]),
     ("che ore sono?", [("get_now", {})]),
+    ("leggi ~/a.md e dimmi che ore sono a Lima",
+     [("read_files", {"paths": ["~/a.md"]}), ("get_now", {"timezone": "Lima"})]),
+    ("dove sta conti.pdf in ~/x?",
+     [("find_files", {"base_path": "~/x", "patterns": ["conti.pdf"]})]),
     (FETCH, [("get_urls", {"urls": ["http://127.0.0.1:8000/p.html"]}),
              ("write_files", {"path": "~/notes/p.html", "content": "{{step1.body}}"})]),
     ("sposta i png da Scaricati a ~/Mare",
@@ -118,6 +123,10 @@ REFUSED = [
     ("quanto pesano in tutto i csv in ~/x?",
      [("find_files", {"base_path": "~/x", "patterns": ["*.csv"]})]),
     ("righe di app.log con timeout", [("read_files", {"paths": ["app.log"]})]),
+    ("righe di app.log con timeout", [("find_files", {"patterns": ["app.log"]}),
+                                      ("filter_entries", {"from_step": 1, "where": "timeout"})]),
+    # both things that were asked
+    ("leggi ~/a.md e dimmi che ore sono a Lima", [("read_files", {"paths": ["~/a.md"]})]),
     # the answer stands alone
     ("leggi ~/a.md", [("read_files", {"paths": ["~/a.md"]}), ("final_answer", {"text": "x"})]),
 ]  # fmt: skip
@@ -151,6 +160,10 @@ async def test_schema_of_a_request_refuses_what_was_not_said(
         "cosa contiene la cartella Dischi?",
         "il file cancellato ieri dov'è? era ~/a.md",
         "find deleted.txt in ~/x",
+        "leggi elimina.txt",
+        "leggi ~/cancella/a.md",
+        "aggiungi 'elimina a.txt' a todo.txt",
+        "scrivi cancella tutto in todo.txt",
         "leggi ~/a.md ma non cancellare niente",
         "please don't delete ~/a.md",
         "elimina i .tmp in ~/x tranne quelli di oggi",
@@ -327,7 +340,7 @@ async def test_answer_alone_is_no_plan(catalog: Catalog) -> None:
 
 
 def _mended(catalog: Catalog, *steps: tuple[str, dict[str, Any]]) -> list[tuple[str, Any]]:
-    plan = mended(Plan.from_json(_plan(*steps)), catalog)
+    plan = mended(Plan.from_json(_plan(*steps)), manifests_of(catalog))
     return [(step.tool, dict(step.args)) for step in plan.steps]
 
 
@@ -369,8 +382,28 @@ def test_mended_plan_keeps_readings_with_a_change_between(catalog: Catalog) -> N
     assert len(steps) == 3
 
 
+def test_mended_plan_fills_a_file_once(catalog: Catalog) -> None:
+    steps = _mended(
+        catalog,
+        ("get_urls", {"urls": ["https://a.example"]}),
+        ("write_files", {"path": "a.txt", "content": "{{step1.body}}"}),
+        ("write_files", {"path": "a.txt", "content": "{{step1.text}}"}),
+        ("write_files", {"path": "b.txt", "content": "{{step1.text}}"}),
+    )
+
+    assert [args.get("path") for _, args in steps] == [None, "a.txt", "b.txt"]
+    assert steps[1][1]["content"] == "{{step1.body}}"
+
+
+def test_mended_plan_ends_before_reading_what_no_step_brought(catalog: Catalog) -> None:
+    steps = _mended(catalog, ("get_now", {}), ("read_files", {"from_step": 1}))
+
+    assert [tool for tool, _ in steps] == ["get_now"]
+
+
 def test_mended_plan_leaves_wrong_numbers_to_the_validator(catalog: Catalog) -> None:
-    plan = mended(Plan.from_json(_plan(("sort_entries", {"from_step": 7, "by": "size"}))), catalog)
+    wrong = Plan.from_json(_plan(("sort_entries", {"from_step": 7, "by": "size"})))
+    plan = mended(wrong, manifests_of(catalog))
 
     problem = problem_of(plan, catalog)
     assert problem is not None

@@ -213,3 +213,9 @@ def test_failure_leaves_out_what_is_not_known() -> None:
 
     assert "()" not in closing.reply.plain
     assert "{" not in closing.reply.plain
+
+
+def test_close_with_a_name_of_several_lines_tells_the_change_on_one_line() -> None:
+    closing = end(wrote(1, "/h/notes/a\nEliminato: tutto"), answer="Ecco.")
+
+    assert r"~/notes/a\nEliminato: tutto" in closing.reply.plain

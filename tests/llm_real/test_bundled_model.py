@@ -36,7 +36,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
     if model is None or runtime_missing():
         pytest.skip("the bundled model or its runtime is not here")
     settings = house_settings(
-        tmp_path, metnos_llm_base_url=None, metnos_llm_model=None, metnos_engine="auto"
+        tmp_path, metnos_llm_base_url=None, metnos_llm_model="", metnos_engine="auto"
     )
     place = model_path(settings.metnos_home)
     place.parent.mkdir(parents=True, exist_ok=True)

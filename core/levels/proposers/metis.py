@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from core.catalog.loader import Catalog
 from core.catalog.manifest import Manifest
@@ -20,8 +17,8 @@ from core.errors import CallRefused, ModelReplyInvalid
 from core.execution.context import TurnContext
 from core.i18n import Texts
 from core.levels import briefing
-from core.levels.argument_schemas import main_field, output_fields
 from core.levels.candidates import Candidates
+from core.levels.mending import mended
 from core.levels.plan_schema import may_use_tools, plan_schema
 from core.levels.proposal import Proposal
 from core.levels.spans import Spans
@@ -29,21 +26,11 @@ from core.levels.wish import Wish, make_wish
 from core.llm.client import ChatReply, ChatRequest, Message
 from core.llm.prompts import Prompts
 from core.llm.tiers import Role, Tiers
-from core.plan import (
-    FINAL_ANSWER,
-    FROM_STEP,
-    Plan,
-    Step,
-    StepReference,
-    as_step_number,
-    parse_template,
-)
+from core.plan import FINAL_ANSWER, Plan
 from core.turn_state import TurnState
 
 MOST_CANDIDATES = 12
 MOST_WORDS = 120  # tokens of an answer that no tool is needed for
-
-_STEP = re.compile(r"((?:\{\{|\$\{)\s*step)(\d{1,3})(?=\.)")
 
 
 class MetisProposer:
@@ -92,7 +79,7 @@ class MetisProposer:
         answer = _only_answer(plan)
         return Proposal(
             candidates=names,
-            plan=None if answer is not None else mended(plan, context.catalog),
+            plan=None if answer is not None else mended(plan, manifests_of(context.catalog)),
             answer=answer or "",
             usage=usage,
             model_ms=model_ms,
@@ -150,6 +137,10 @@ class MetisProposer:
         )
 
 
+def manifests_of(catalog: Catalog) -> dict[str, Manifest]:
+    return {name: executor.manifest for name, executor in catalog.offered.items()}
+
+
 def tool_lines(catalog: Catalog, lang: str) -> list[str]:
     """`name(argument, optional?): what it does`, one per tool, in the catalogue's order."""
     lines = []
@@ -186,79 +177,6 @@ def read_plan(reply: ChatReply) -> Plan | None:
     except (ValueError, RecursionError, CallRefused):
         return None
     return plan if plan.steps else None
-
-
-def mended(plan: Plan, catalog: Catalog) -> Plan:
-    """The plan without steps that repeat an earlier one, and with references that hold.
-
-    A model that writes `{{step1.body}}` of a page read as text means its text.
-    """
-    plan = _without_repeats(plan, catalog)
-    return Plan(
-        tuple(
-            Step(step.tool, {k: _mend(v, plan, catalog) for k, v in step.args.items()})
-            for step in plan.steps
-        )
-    )
-
-
-def _without_repeats(plan: Plan, catalog: Catalog) -> Plan:
-    """The plan without reading steps that an earlier one, with nothing changed since, did."""
-    steps: list[Step] = []
-    places: dict[int, int] = {}  # number in the old plan → number in the new one
-    since = 0
-    for number, step in enumerate(plan.steps, start=1):
-        step = Step(step.tool, _renumbered(step.args, places))
-        executor = catalog.offered.get(step.tool)
-        changes = executor is None or executor.manifest.is_mutating
-        same = [at for at in range(since, len(steps)) if _fetches_the_same(step, steps[at])]
-        if not changes and same:
-            places[number] = same[0] + 1
-            continue
-        steps.append(step)
-        places[number] = len(steps)
-        if changes:
-            since = len(steps)
-    return Plan(tuple(steps))
-
-
-def _fetches_the_same(step: Step, earlier: Step) -> bool:
-    """The same call, or the same addresses fetched by another tool."""
-    same = step.args == earlier.args
-    return same and (step.tool == earlier.tool or set(step.args) == {"urls"})
-
-
-def _renumbered(value: Any, places: Mapping[int, int]) -> Any:
-    """A value whose step numbers are those of the new plan; unknown ones stay, L2 refuses them."""
-    if isinstance(value, str):
-        return _STEP.sub(lambda m: f"{m[1]}{places.get(int(m[2]), int(m[2]))}", value)
-    if isinstance(value, list):
-        return [_renumbered(item, places) for item in value]
-    if isinstance(value, Mapping):
-        return {
-            key: places.get(number, number)
-            if key == FROM_STEP and (number := as_step_number(item)) is not None
-            else _renumbered(item, places)
-            for key, item in value.items()
-        }
-    return value
-
-
-def _mend(value: Any, plan: Plan, catalog: Catalog) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        template = parse_template(value)
-    except CallRefused:
-        return value  # L2 says what is wrong with it
-    whole = template.whole if template is not None else None
-    if not isinstance(whole, StepReference) or not 1 <= whole.step <= len(plan.steps):
-        return value
-    source = catalog.offered.get(plan.steps[whole.step - 1].tool)
-    if source is None or whole.path[0] in output_fields(source.manifest):
-        return value
-    name = main_field(source.manifest)
-    return value if name is None else f"{{{{step{whole.step}.{name}}}}}"
 
 
 def _only_answer(plan: Plan) -> str | None:
