@@ -279,22 +279,28 @@ async def test_note_that_mentions_the_key_is_written(person: Path, engine: str) 
         assert policy_lines(home_of(house))[-1]["approved"]
 
 
-WALLS = {"guard": (invoke, "is_refused"), "list of the child": (paths, "closed_places")}
+def _nothing(*_: object, **__: object) -> bool:
+    return False
+
+
+# Wall → where it is asked for, and what it says when it is not there.
+WALLS = {
+    "guard": (invoke, "is_refused", _nothing),
+    "list of the child": (paths, "closed_places", lambda _: {}),
+    "kernel": (scope, "is_forbidden", _nothing),
+}
 
 
 @pytest.mark.parametrize("left", [None, *WALLS], ids=lambda left: f"left: {left}")
 async def test_only_these_walls_stand_before_the_key(
     person: Path, monkeypatch: pytest.MonkeyPatch, left: str | None
 ) -> None:
-    """Counter-proof: with all of them taken away the same call reads the key, with any left not.
-    What is forbidden as spelt, and what the kernel opens, are taken away in any case."""
-    without = {"is_refused": lambda *_, **__: False, "closed_places": lambda scope: {}}
-    for module in (paths, scope):
-        if left != "guard" or module is scope:
-            monkeypatch.setattr(module, "is_forbidden", lambda path, scope: False)
-    for name, (module, attribute) in WALLS.items():
+    """Counter-proof: with all of them taken away the same call reads the key, with one left not."""
+    if left != "guard":  # what is forbidden as it is spelt
+        monkeypatch.setattr(paths, "is_forbidden", _nothing)
+    for name, (module, attribute, gone) in WALLS.items():
         if name != left:
-            monkeypatch.setattr(module, attribute, without[attribute])
+            monkeypatch.setattr(module, attribute, gone)
     async with open_scripted(person, [], metnos_files_roots=(person,)) as (house, model):
         model.rules = asked_for("~/.ssh/id_rsa", "read_files")
 

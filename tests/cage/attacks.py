@@ -220,12 +220,16 @@ KERNEL = _of(
     keeps_a_key="return call(248, 217, b'user', b'metnos', b'x', 1, -2) > 0",
     waits_for_page_faults="return call(323, 282, 1) >= 0",
     sends_over_a_queue="""
-        return call(240, 180, b'metnos-%d' % os.getpid(), 0o102, 0o600, 0) >= 0
+        name = b'metnos-%d' % os.getpid()
+        return call(240, 180, name, 0o102, 0o600, 0) >= 0 and call(241, 181, name) == 0
     """,
 )
 KERNEL += _of(
     True,
-    mounts="return libc.mount(b'none', a['root'].encode(), b'tmpfs', 0, None) == 0",
+    mounts="""
+        done = libc.mount(b'none', a['root'].encode(), b'tmpfs', 0, None) == 0
+        return done and libc.umount(a['root'].encode()) == 0
+    """,
     changes_its_root="return os.chroot(a['root']) is None",
     enters_a_namespace="""
         return call(308, 268, os.open('/proc/%d/ns/uts' % a['victim'], 0), 0) == 0
