@@ -83,7 +83,7 @@ def manifest_toml(
     args: str = "",
     right: str = "compute:pure",
 ) -> str:
-    """A small correct manifest. `top` is TOML for more top fields, `args` for `[args.properties.X]`
+    """A small right manifest. `top` is TOML for more top fields, `args` for `[args.properties.X]`
     tables."""
     return MANIFEST.format(
         name=name,
