@@ -295,7 +295,8 @@ WALLS = {
 async def test_only_these_walls_stand_before_the_key(
     person: Path, monkeypatch: pytest.MonkeyPatch, left: str | None
 ) -> None:
-    """Counter-proof: with all taken away the same call reads the key, with one left it does not."""
+    """Counter-proof: with all taken away the same call reads the key; with one left it does not,
+    whichever it is."""
     if left != "guard":  # what is forbidden as it is spelt
         monkeypatch.setattr(paths, "is_forbidden", _nothing)
     for name, (module, attribute, gone) in WALLS.items():
