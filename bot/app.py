@@ -15,6 +15,7 @@ from core.catalog.release import shipped_root
 from core.catalog.staging import is_staged_current, stage
 from core.clock import Clock, SystemClock
 from core.config import Settings
+from core.egress.broker import Broker
 from core.errors import StoreError, to_error_info
 from core.execution.cage.process import ProcessCage
 from core.execution.invoke import Gate
@@ -86,9 +87,11 @@ async def open_house(
         tiers = Tiers.from_settings(settings, bundled=server)
         stack.push_async_callback(tiers.close)
         loader = CatalogLoader.of(settings)
-        loader.current()
+        cage = open_cage(settings)
+        stack.callback(cage.close)
+        cage.start(loader.current().sdk)
         gate = Gate(
-            cage=ProcessCage(),
+            cage=cage,
             stores=stores,
             clock=now,
             settings=settings,
@@ -120,6 +123,13 @@ async def open_house(
         stack.push_async_callback(turns.close)
         await turns.recover()
         yield House(settings, now, texts, stores, loader, tiers, turns, server)
+
+
+def open_cage(settings: Settings) -> ProcessCage:
+    """The cage, or the host's explicit way out of it, which is said at every start."""
+    if settings.metnos_unsafe_no_cage:
+        log.warning("METNOS_UNSAFE_NO_CAGE is set: executors run without a cage")
+    return ProcessCage(unsafe=settings.metnos_unsafe_no_cage, broker=Broker())
 
 
 def stage_release(settings: Settings) -> None:

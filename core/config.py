@@ -119,6 +119,7 @@ class Settings(BaseSettings):
     metnos_files_roots: Annotated[tuple[FullPath, ...] | None, NoDecode] = None
     metnos_private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     metnos_judge_threshold: float = Field(0.30, ge=0, le=1)
+    metnos_unsafe_no_cage: bool = False
     metnos_log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     metnos_log_file: FullPath | None = None
     telegram_bot_token: SecretStr | None = None
@@ -173,6 +174,7 @@ _ALLOWED: Mapping[str, str] = {
     "metnos_llm_provider": "openai or anthropic",
     "metnos_engine": "auto, simple, metis or frontier",
     "metnos_mode": "local, online or hybrid",
+    "metnos_unsafe_no_cage": "0 or 1",
     "metnos_log_level": "DEBUG, INFO, WARNING or ERROR",
     "metnos_judge_threshold": "a number from 0 to 1",
     "metnos_home": _PATH,

@@ -70,6 +70,7 @@ class ErrorCode(StrEnum):
     IS_DIRECTORY = "is_directory"
     NOT_DIRECTORY = "not_directory"
     NOT_REGULAR = "not_regular"
+    MANY_NAMES = "many_names"
     NOT_TEXT = "not_text"
     PERMISSION_DENIED = "permission_denied"
     TOO_LARGE = "too_large"

@@ -23,7 +23,7 @@ from core.errors import (
     StoreError,
     to_error_info,
 )
-from core.execution.context import Exchange, TurnContext
+from core.execution.context import Exchange, TurnContext, private_hosts_for
 from core.execution.invoke import Gate
 from core.execution.paths import scope_for
 from core.i18n import Texts
@@ -44,7 +44,8 @@ from core.messages import (
     TurnStarted,
 )
 from core.redaction import redact
-from core.store import actors, effects, turns
+from core.store import actors, effects, grants, turns
+from core.store.grants import Granted
 from core.store.stores import Stores
 from core.store.turn_log import TurnLog, append_missing
 from core.turn_ends import TurnEnds
@@ -225,6 +226,11 @@ class Turns:
                 if actor is None
                 else await turns.recent(tx, inbound.address.key, actor.id, CONVERSATION_TURNS)
             )
+            granted = (
+                Granted()
+                if actor is None
+                else await grants.granted_to(tx, actor.id, self._clock.now())
+            )
         if actor is None:
             queue.put_nowait(self._ends.unkept(inbound, ErrorInfo(ErrorCode.NOT_AUTHORIZED)))
             return
@@ -244,6 +250,7 @@ class Turns:
             request[:MAX_REQUEST],
             [e for e in talk if now - e.ended_at <= CONVERSATION_AGE],
             quoted=inbound.quoted,
+            granted=granted,
         )
         if former is None:
             async with self._stores.main.write() as tx:
@@ -365,6 +372,7 @@ class Turns:
         request: str,
         talk: Collection[turns.Exchange],
         quoted: str | None = None,
+        granted: Granted | None = None,
     ) -> TurnContext:
         return TurnContext(
             turn_id=turn_id,
@@ -375,7 +383,8 @@ class Turns:
             now=now,
             request=request,
             catalog=self._loader.current(),
-            scope=scope_for(actor, self._settings),
+            scope=scope_for(actor, self._settings, granted),
+            private_hosts=private_hosts_for(actor, self._settings, granted),
             conversation=tuple(
                 Exchange(e.request[:MOST_REMEMBERED], e.answer[:MOST_REMEMBERED]) for e in talk
             ),

@@ -32,6 +32,7 @@ LAYERS = {
     # 1 rules
     "core.catalog": 1,
     "core.execution": 1,
+    "core.execution.addresses": 1,
     "core.execution.arguments": 1,
     "core.execution.grounding": 1,
     "core.execution.guards": 1,
@@ -56,6 +57,7 @@ LAYERS = {
     "core.catalog.report": 2,
     "core.catalog.staging": 2,
     "core.egress": 2,
+    "core.egress.rules": 1,
     "core.execution.cage": 2,
     "core.execution.paths": 2,
     "core.i18n": 2,
@@ -118,8 +120,10 @@ BROAD = {
     "core.turn",
     "core.scheduler",
     "bot.telegram.handlers",
-    # The child's own outermost boundary: it runs inside the cage, not in the engine.
-    "core.execution.cage.bootstrap",
+    # The call's own outermost boundary and the zygote's imports of foreign packages: both run in
+    # the cage's processes, not in the engine.
+    "core.execution.cage.worker",
+    "core.execution.cage.zygote",
 }
 
 MOST_LINES = 400

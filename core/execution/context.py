@@ -10,10 +10,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from core.catalog.loader import Catalog
+from core.config import Settings
 from core.errors import CallRefused, ErrorCode
 from core.execution.paths import Scope
-from core.messages import Actor, ChatAddress
+from core.messages import Actor, ChatAddress, Role
 from core.observation import Observation, Provenance
+from core.store.grants import Granted
 from core.turn_state import TurnState
 
 _SHIFT = re.compile(r"now([+-])(\d{1,4})([dh])|now_(plus|minus)_(\d{1,4})([dh])")
@@ -29,7 +31,10 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """Fixed for a whole turn: the catalogue too, so that a change counts from the next one."""
+    """Fixed for a whole turn: the catalogue too, so that a change counts from the next one.
+
+    `private_hosts`: inner hosts that the actor's calls may reach, `name` or `name:port`.
+    """
 
     turn_id: str
     actor: Actor
@@ -40,6 +45,7 @@ class TurnContext:
     request: str
     catalog: Catalog
     scope: Scope
+    private_hosts: tuple[str, ...] = ()
     conversation: tuple[Exchange, ...] = ()
     quoted: str | None = None
 
@@ -47,6 +53,14 @@ class TurnContext:
     def said(self) -> tuple[str, ...]:
         """The person's own words, newest first: what counts as spoken by them."""
         return (self.request, *(exchange.request for exchange in self.conversation))
+
+
+def private_hosts_for(
+    actor: Actor, settings: Settings, granted: Granted | None
+) -> tuple[str, ...]:
+    """`METNOS_PRIVATE_HOSTS` stand open to the host for good; what else is granted, to anybody."""
+    lasting = settings.metnos_private_hosts if actor.role is Role.HOST else ()
+    return (*lasting, *(granted.hosts if granted else ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,14 @@ from core.errors import CallRefused, ErrorCode, to_error_info
 from core.execution import arguments, builtins, grounding, guards, keeping, policy, sources
 from core.execution.cage.process import ProcessCage
 from core.execution.context import StateLookup, TurnContext
-from core.execution.paths import TRASH, canonical_path, check_scope, is_forbidden, is_system_tree
+from core.execution.paths import (
+    TRASH,
+    canonical_path,
+    check_scope,
+    folders_of,
+    is_refused,
+    is_system_tree,
+)
 from core.observation import Effects, Observation, Provenance
 from core.plan import FINAL_ANSWER, Step
 from core.store.stores import Stores
@@ -149,15 +156,21 @@ class Gate:
             attempt.key = guards.call_key(step.tool, args)
             paths = [p for group in arguments.paths_in(args, manifest).values() for p in group]
             for path in paths:
-                check_scope(path, context.scope)
+                check_scope(path, context.scope, write=manifest.is_mutating)
         except CallRefused as exc:
             self._note_refused(context, manifest, args, exc, attempt)
             raise
         attempt.checks["scope"] = "ok"
         args = self._ground(context, state, step, manifest, args, attempt)
-        guards.check_duplicates(state.steps, step.tool, args, [*paths, *_urls(args, executor)])
+        urls = _urls(args, executor)
+        guards.check_duplicates(state.steps, step.tool, args, [*paths, *urls])
         guards.check_caps(state.steps, step.tool, step.args, manifest)
         self._judge(context, executor, args, paths, attempt)
+        unasked = sources.address_refusal(urls, step.args, context, state)
+        if unasked is not None:
+            attempt.checks["consent"] = policy.Consent.NEEDED.value
+            self._note(context, manifest, args, policy.Verdict(False, unasked.code.value))
+            raise unasked
         if manifest.is_mutating:
             await self._agree(context, state, executor, step.args, args, paths, attempt)
             attempt.journal = await keeping.open_journal(
@@ -167,7 +180,7 @@ class Gate:
         observation = await self.cage.run(
             executor,
             context.catalog.sdk,
-            self._document(context, state, step.tool, args),
+            self._document(context, state, manifest, args, paths),
             mode="run",
             timeout_s=manifest.timeout_s,
             limits=manifest.limits,
@@ -213,7 +226,9 @@ class Gate:
             manifest,
             args,
             context.actor,
-            forbidden=[p for p in paths if is_forbidden(p, context.scope)],
+            forbidden=[
+                p for p in paths if is_refused(p, context.scope, mutating=manifest.is_mutating)
+            ],
             system=[p for p in paths if is_system_tree(p)],
         )
         attempt.checks["guard"] = "ok" if verdict.approved else "denied"
@@ -277,7 +292,7 @@ class Gate:
         seen = await self.cage.run(
             executor,
             context.catalog.sdk,
-            self._document(context, state, manifest.name, args),
+            self._document(context, state, manifest, args, paths),
             mode="preview",
             timeout_s=manifest.timeout_s,
             limits=manifest.limits,
@@ -295,7 +310,7 @@ class Gate:
         decision = policy.consent(
             manifest,
             count=int(preview.get("count", len(targets))),
-            in_workspace=all(context.scope.holds(target) for target in targets),
+            in_workspace=all(context.scope.holds(target, write=True) for target in targets),
             origin=sources.origin_of(sinks, raw, manifest, context, state),
             named_each=all(policy.is_spoken_of(target, context.said) for target in targets),
             actor=context.actor,
@@ -309,12 +324,20 @@ class Gate:
             )
 
     def _document(
-        self, context: TurnContext, state: TurnState, tool: str, args: Mapping[str, Any]
+        self,
+        context: TurnContext,
+        state: TurnState,
+        manifest: Manifest,
+        args: Mapping[str, Any],
+        paths: list[str],
     ) -> dict[str, Any]:
-        """The call as the child reads it."""
+        """The call as the child reads it, and what the cage needs to close it in."""
         return {
+            "paths": paths,
+            "product_home": context.scope.product_home,
+            "workspace": context.scope.workspace,
             "v": 1,
-            "tool": tool,
+            "tool": manifest.name,
             "args": dict(args),
             "lang": context.lang,
             "tz": context.tz,
@@ -322,10 +345,10 @@ class Gate:
             "turn_id": context.turn_id,
             "step": len(state.steps) + 1,
             "actor_id": context.actor.id,
-            "roots": list(context.scope.roots),
+            **folders_of(manifest, context.scope),
             "home": context.scope.home,
             "trash_name": TRASH,
-            "private_hosts": list(self.settings.metnos_private_hosts),
+            "private_hosts": list(context.private_hosts),
             "user_agent": "Metnos",
         }
 

@@ -13,13 +13,18 @@ import pwd
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from core.config import Settings
 from core.errors import CallRefused, ErrorCode
 from core.messages import Actor, Role
+
+if TYPE_CHECKING:
+    from core.catalog.manifest import Manifest
+    from core.config import Settings
+    from core.store.grants import Granted
 
 TRASH = ".metnos-trash"
 
@@ -28,6 +33,8 @@ _FORBIDDEN_TREES = ("/etc/ssh", "/root", "/boot", "/sys", "/proc")
 _FORBIDDEN_FILES = re.compile(
     r"/etc/(?:passwd|shadow|gshadow|sudoers)(?:[-~.]|\.d)?.*|/dev/(?:sd|nvme|mmcblk|loop|mem|kmem).*"
 )
+# The same list as the child needs it, which passes over these places where a root holds them.
+_CLOSED_FILES = ((".aws", "credentials"), (".config", "credentials.env"))
 _SYSTEM_TREES = (
     "/etc",
     "/usr",
@@ -44,22 +51,49 @@ _SYSTEM_TREES = (
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What one actor's calls may touch: roots in the order they are searched, and their home."""
+    """What one actor's calls may touch: roots in the order they are searched, and their home.
+
+    `read_only`: more folders, granted for looking only.
+    """
 
     roots: tuple[str, ...]
     home: str
     product_home: str
     workspace: str
+    read_only: tuple[str, ...] = ()
 
-    def holds(self, path: str) -> bool:
-        return any(_inside(path, root) for root in self.roots)
+    def holds(self, path: str, *, write: bool = False) -> bool:
+        return any(_inside(path, root) for root in self.roots_for(write=write))
+
+    def roots_for(self, *, write: bool) -> tuple[str, ...]:
+        """The folders beneath which a call may change things, or only look at them."""
+        return self.roots if write else (*self.roots, *self.read_only)
 
 
-def scope_for(actor: Actor, settings: Settings) -> Scope:
+def scope_for(actor: Actor, settings: Settings, granted: Granted | None = None) -> Scope:
     """The host's roots are `METNOS_FILES_ROOTS` and their workspace; a guest has a workspace only.
+    Folders granted to the actor come on top; one that is gone or has become forbidden does not.
 
     Makes the workspace (0700) when it is missing.
     """
+    scope = _own_scope(actor, settings)
+    if granted is None:
+        return scope
+    write = [f for f in map(os.path.realpath, granted.write_folders) if may_be_granted(f, scope)]
+    read = [f for f in map(os.path.realpath, granted.read_folders) if may_be_granted(f, scope)]
+    return replace(
+        scope,
+        roots=tuple(dict.fromkeys([*scope.roots, *write])),
+        read_only=tuple(dict.fromkeys(read)),
+    )
+
+
+def may_be_granted(path: str, scope: Scope) -> bool:
+    """Whether a canonical path is a folder that is no forbidden place."""
+    return os.path.isdir(path) and not is_forbidden(path, scope)
+
+
+def _own_scope(actor: Actor, settings: Settings) -> Scope:
     workspace = settings.metnos_home / "files" / actor.id
     workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
     own = os.path.realpath(workspace)
@@ -152,10 +186,11 @@ def _absolute(spelt: str, scope: Scope) -> str:
 
 def _relative(spelt: str, scope: Scope) -> str:
     first, _, rest = spelt.partition("/")
-    candidates = [os.path.join(root, spelt) for root in scope.roots]
+    roots = scope.roots_for(write=False)
+    candidates = [os.path.join(root, spelt) for root in roots]
     named = [
         os.path.join(root, rest)
-        for root in scope.roots
+        for root in roots
         if os.path.basename(root).casefold() == first.casefold()
     ]
     existing = [path for path in (*candidates, *named) if os.path.lexists(path)]
@@ -174,17 +209,56 @@ def is_forbidden(path: str, scope: Scope) -> bool:
     parts = path.casefold().split("/")
     if _FORBIDDEN_SEGMENTS.intersection(parts):
         return True
-    if ".aws" in parts and parts[-1] == "credentials":
-        return True
-    if ".config" in parts and parts[-1] == "credentials.env":
+    if any(folder in parts and parts[-1] == name for folder, name in _CLOSED_FILES):
         return True
     if _FORBIDDEN_FILES.fullmatch(path):
         return True
-    for tree in _FORBIDDEN_TREES:
-        # C1: when /root is the home of the running user it is a home like any other.
-        if _inside(path, tree) and not (tree == "/root" and "/root" in _own_homes()):
-            return True
+    if any(_inside(path, tree) for tree in _forbidden_trees()):
+        return True
     return _inside(path, scope.product_home) and not _inside(path, scope.workspace)
+
+
+def _forbidden_trees() -> tuple[str, ...]:
+    # C1: when /root is the home of the running user it is a home like any other.
+    own = _own_homes()
+    return tuple(tree for tree in _FORBIDDEN_TREES if tree != "/root" or "/root" not in own)
+
+
+def closed_places(scope: Scope) -> dict[str, Any]:
+    """The forbidden places as a call document tells them: trees, folder names, (folder, file)."""
+    return {
+        "trees": [scope.product_home, *_forbidden_trees()],
+        "names": sorted(_FORBIDDEN_SEGMENTS),
+        "files": [list(pair) for pair in _CLOSED_FILES],
+    }
+
+
+def holds_forbidden(path: str, scope: Scope) -> bool:
+    """Whether a forbidden place lies inside this canonical path, so that moving or deleting it
+    would take that place along."""
+    return any(_inside(tree, path) for tree in (scope.product_home, *_forbidden_trees()))
+
+
+def is_refused(path: str, scope: Scope, *, mutating: bool) -> bool:
+    """Whether a call may not have this canonical path: it lies in a forbidden place, or a change
+    would take one along."""
+    return is_forbidden(path, scope) or (mutating and holds_forbidden(path, scope))
+
+
+def folders_of(manifest: Manifest, scope: Scope) -> dict[str, Any]:
+    """What a call document says of folders: manifest ∩ scope, and the places taken out of it.
+
+    `roots`: what the call may look at, or change when it changes things; `write_roots`: what it
+    may change, none for one that only looks; `closed`: see `closed_places`.
+    """
+    rights = {right.name for right in manifest.capabilities}
+    writes = manifest.is_mutating and "fs:write" in rights
+    roots = scope.roots_for(write=writes) if rights & {"fs:read", "fs:write"} else ()
+    return {
+        "roots": list(roots),
+        "write_roots": list(roots) if writes else [],
+        "closed": closed_places(scope),
+    }
 
 
 def is_system_tree(path: str) -> bool:
@@ -202,9 +276,9 @@ def _own_homes() -> set[str]:
     return homes - {"/"}
 
 
-def check_scope(path: str, scope: Scope) -> None:
+def check_scope(path: str, scope: Scope, *, write: bool = False) -> None:
     """Raise `CallRefused(out_of_scope)` unless a root holds this canonical path."""
-    if not scope.holds(path):
+    if not scope.holds(path, write=write):
         names = ", ".join(os.path.basename(root) or root for root in scope.roots[:-1])
         raise CallRefused(
             ErrorCode.OUT_OF_SCOPE,

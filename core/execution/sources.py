@@ -10,10 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.catalog.manifest import Manifest
-from core.errors import CallRefused
+from core.errors import CallRefused, ErrorCode
+from core.execution.addresses import doubt_about, reads_private
+from core.execution.builtins import BUILTINS
 from core.execution.context import TurnContext, provenance_of_turn
 from core.execution.grounding import Ground
 from core.execution.policy import is_spoken_of
+from core.messages import Role
 from core.observation import Provenance
 from core.plan import FROM_STEP, steps_used
 from core.turn_state import StepRecord, TurnState
@@ -105,3 +108,37 @@ def of_entry(entry_id: str, state: TurnState) -> Provenance:
         if record.shown.get("scratchpad_id") == entry_id:
             return record.observation.provenance
     return Provenance.OWN
+
+
+def address_refusal(
+    urls: Sequence[str], raw: Mapping[str, Any], context: TurnContext, state: TurnState
+) -> CallRefused | None:
+    """Why these addresses may not be contacted without the person's consent, which a guest cannot
+    give; None when they may. `raw` are the arguments as they were proposed."""
+    executors = context.catalog.executors
+
+    def is_private(tool: str) -> bool:
+        known = executors.get(tool)
+        return tool not in BUILTINS and reads_private(known.manifest if known else None)
+
+    for url in urls:
+        doubt = doubt_about(
+            url,
+            said=context.said,
+            quoted=() if context.quoted is None else (context.quoted,),
+            steps=state.steps,
+            is_private=is_private,
+            # What a reference brings in was not in the plan when it was made.
+            planned_blind=state.plan is not None and not steps_used(raw),
+        )
+        if doubt is None:
+            continue
+        if context.actor.role is Role.GUEST:
+            return CallRefused(ErrorCode.NOT_AUTHORIZED, doubt.value)
+        return CallRefused(
+            ErrorCode.CONSENT_UNAVAILABLE,
+            f"{doubt.value}: nobody but you wrote this address; the person must agree to contact"
+            " it, which cannot be asked for yet: tell them, with the address",
+            url=url[:300],
+        )
+    return None

@@ -210,6 +210,23 @@ CREATE TABLE usage (
 ) WITHOUT ROWID;
 """,
     ),
+    Migration(
+        2,
+        "grants",
+        """
+-- core.store.grants
+CREATE TABLE grants (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    actor_id TEXT NOT NULL REFERENCES actors (id),
+    kind TEXT NOT NULL CHECK (kind IN ('host', 'read', 'write')),
+    target TEXT NOT NULL,
+    granted_at REAL NOT NULL,
+    expires_at REAL,
+    UNIQUE (actor_id, kind, target)
+);
+CREATE INDEX grants_expiry ON grants (expires_at) WHERE expires_at IS NOT NULL;
+""",
+    ),
 )
 
 MEMORY: tuple[Migration, ...] = ()

@@ -1,11 +1,12 @@
-"""What the store throws away by itself: settled messages, expired entries, old notices."""
+"""What the store throws away by itself: settled messages, expired entries and grants, old
+notices."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.store import inbox, outbox, pairing, scratchpad
+from core.store import grants, inbox, outbox, pairing, scratchpad
 from core.store.stores import Stores
 
 KEEP_MESSAGES = timedelta(days=7)
@@ -33,4 +34,5 @@ async def tidy(stores: Stores, now: datetime) -> Tidied:
             scratchpad=await scratchpad.purge(tx, now),
         )
         await pairing.prune(tx, now)
+        await grants.purge(tx, now)
     return tidied

@@ -19,7 +19,8 @@ class Call:
     `roots`: absolute folders inside which files may be touched. `home`: the actor's home.
     `lang`: "it" or "en". `tz`: IANA name of the person's time zone.
     `trash_name`: name of the folder under a root where deleted things go.
-    `private_hosts`: host names that may be private addresses (granted by the host).
+    `closed`: places inside the roots where no tool may look: `trees` (absolute), `names` of
+    folders at any depth, `files` as pairs of a folder on the way and a last name.
     `mode`: "run", or "preview" when nothing may be changed.
     """
 
@@ -40,7 +41,7 @@ class Call:
         self.roots: tuple[str, ...] = tuple(document.get("roots") or ())
         self.home: str = document.get("home", "/nonexistent")
         self.trash_name: str = document.get("trash_name", ".metnos-trash")
-        self.private_hosts: tuple[str, ...] = tuple(document.get("private_hosts") or ())
+        self.closed: dict[str, Any] = dict(document.get("closed") or {})
         self.user_agent: str = document.get("user_agent", "Metnos")
         self._now: str = document.get("now", "1970-01-01T00:00:00+00:00")
         self._progress = progress

@@ -1,29 +1,29 @@
 """Files beneath the roots of a call: where a path may lead, and opening it without being led away.
 
-A path is checked and opened component by component from its root, never following a link, so a
-swap between check and use finds nothing to grab. Only regular files are opened, without waiting:
+A path is opened beneath its root without following a link (`beneath`), so a swap between check
+and use finds nothing to grab. Only regular files with a single name are opened, without waiting:
 a FIFO or a device is refused, never read. Changing things stands in `writing` and `trash`.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import contextmanager
 
+from executors._sdk import beneath
 from executors._sdk.result import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from executors._sdk.call import Call
 
 TEMPORARY = ".metnos-tmp-"
 
-# O_PATH needs no permission to read the folders on the way and opens nothing.
-_STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK opening a FIFO waits for a writer for ever.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -68,7 +68,8 @@ def locate(call: Call, path: object, *, in_trash: bool = False) -> Place:
     """The place a path of an argument means, beneath the deepest root that holds it.
 
     Raises `Failure`: missing_input (no path), bad_text, out_of_scope (no root holds it, or it is
-    not absolute and plain), not_found for what lies in the trash unless `in_trash`.
+    not absolute and plain), forbidden_path for what no tool may touch even inside a root,
+    not_found for what lies in the trash unless `in_trash`.
     """
     if not isinstance(path, str) or not path:
         raise Failure("missing_input", "this item has no path")
@@ -86,6 +87,8 @@ def locate(call: Call, path: object, *, in_trash: bool = False) -> Place:
             best = Place(root, parts[len(top) :])
     if best is None:
         raise Failure("out_of_scope", "the path is under none of the open folders")
+    if is_closed(call, best):
+        raise Failure("forbidden_path", "a place that no tool may touch")
     if not in_trash and call.trash_name in best.parts:
         raise Failure("not_found", "what is in the trash is not shown")
     return best
@@ -98,14 +101,37 @@ def _components(path: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
+def is_closed(call: Call, place: Place) -> bool:
+    """Whether the place lies where no tool may look although a root holds it: keys, the product's
+    own home. A root that is itself inside such a place stays open: it was opened on purpose."""
+    closed = call.closed
+    parts = [part.casefold() for part in place.parts]
+    if any(name in parts for name in closed.get("names", ())):
+        return True
+    if any(
+        parts and parts[-1] == last and first in parts for first, last in closed.get("files", ())
+    ):
+        return True
+    return any(
+        Place(tree, ()).holds(place) and Place(place.root, ()).holds(Place(tree, ()))
+        for tree in closed.get("trees", ())
+    )
+
+
 def tops(call: Call) -> list[Place]:
-    """The roots as places, without those that lie inside another one."""
+    """The roots as places, without those that are seen anyway from another one."""
     places = [Place(root, ()) for root in dict.fromkeys(call.roots)]
     return [
         one
         for one in places
-        if not any(other.holds(one) for other in places if other.path != one.path)
+        if not any(_shows(call, other, one) for other in places if other.path != one.path)
     ]
+
+
+def _shows(call: Call, top: Place, other: Place) -> bool:
+    if not top.holds(other):
+        return False
+    return not is_closed(call, top.child(*_components(other.path)[len(_components(top.path)) :]))
 
 
 def is_top(call: Call, place: Place) -> bool:
@@ -119,24 +145,32 @@ def folder(place: Place, *, listing: bool = False) -> Iterator[int]:
 
     Raises `Failure` out_of_scope when a link stands on the way, else `OSError`.
     """
-    fd = os.open(place.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        for part in place.parts:
-            try:
-                deeper = os.open(part, _STEP, dir_fd=fd)
-            except NotADirectoryError:
-                if stat.S_ISLNK(os.stat(part, dir_fd=fd, follow_symlinks=False).st_mode):
-                    raise Failure("out_of_scope", "a link stands on the way") from None
-                raise
-            os.close(fd)
-            fd = deeper
-        if listing:
-            deeper = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=fd)
-            os.close(fd)
-            fd = deeper
+        fd = beneath.open_root(place.root)
+        if place.parts:
+            fd = _deeper(fd, beneath.open_folder, place.parts)
+    except OSError as exc:
+        if exc.errno in (errno.ELOOP, errno.EXDEV):
+            raise Failure("out_of_scope", "a link stands on the way") from None
+        raise
+    if listing:
+        fd = _deeper(fd, _to_list)
+    try:
         yield fd
     finally:
         os.close(fd)
+
+
+def _deeper(fd: int, open_next: Callable[..., int], *what: Any) -> int:
+    """What `open_next` opens from `fd`, which is closed in any case."""
+    try:
+        return open_next(fd, *what)
+    finally:
+        os.close(fd)
+
+
+def _to_list(fd: int) -> int:
+    return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=fd)
 
 
 def look(place: Place) -> os.stat_result | None:
@@ -163,9 +197,20 @@ def check_regular(info: os.stat_result) -> None:
         raise Failure("not_regular", "this is no ordinary file")
 
 
+def check_single(info: os.stat_result, *, links: int = 1) -> None:
+    """Raise `Failure` many_names for a file with more names than `links`.
+
+    A second name may lie where no tool may look, and one here is all it takes to read that file;
+    a write would part the names from each other without anybody noticing.
+    """
+    if info.st_nlink > links:
+        raise Failure("many_names", "the file has more than one name (hard links)")
+
+
 @contextmanager
-def opened(place: Place) -> Iterator[tuple[int, os.stat_result]]:
-    """A regular file opened for reading: its descriptor and what it is. Never blocks."""
+def opened(place: Place, *, links: int = 1) -> Iterator[tuple[int, os.stat_result]]:
+    """A regular file with one name (at most `links`) opened for reading: its descriptor and what
+    it is. Never blocks."""
     if not place.parts:
         raise Failure("is_directory", "this is a folder")
     with folder(place.parent) as parent:
@@ -175,6 +220,7 @@ def opened(place: Place) -> Iterator[tuple[int, os.stat_result]]:
     try:
         info = os.fstat(fd)
         check_regular(info)
+        check_single(info, links=links)
         yield fd, info
     finally:
         os.close(fd)

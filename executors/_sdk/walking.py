@@ -5,7 +5,16 @@ from __future__ import annotations
 import os
 import stat
 
-from executors._sdk.files import TEMPORARY, Place, folder, kind_of, locate, look, tops
+from executors._sdk.files import (
+    TEMPORARY,
+    Place,
+    folder,
+    is_closed,
+    kind_of,
+    locate,
+    look,
+    tops,
+)
 from executors._sdk.result import Failure
 
 TYPE_CHECKING = False
@@ -37,8 +46,9 @@ class Walk:
 
     Links are shown, never followed. One descriptor is open at a time, so depth and number do not
     matter. `skip`: name of the trash, passed over together with unfinished files; "" passes over
-    nothing. `hidden`: whether to go into folders whose name starts with a dot. `names`: "text"
-    leaves out names that are no text, "all" keeps them.
+    nothing. `call`: passes over the places that are closed for it. `hidden`: whether to go into
+    folders whose name starts with a dot. `names`: "text" leaves out names that are no text, "all"
+    keeps them.
 
     After the walk `closed` counts the folders that could not be entered and `unnamed` the names
     left out. Raises `OSError` or `Failure` for the first folder only, unless it `may_be_closed`.
@@ -53,8 +63,10 @@ class Walk:
         hidden: bool = True,
         names: str = "text",
         may_be_closed: bool = False,
+        call: Call | None = None,
     ) -> None:
         self.top = top
+        self.call = call
         self.skip = skip
         self.deep = deep
         self.hidden = hidden
@@ -93,6 +105,8 @@ class Walk:
             for entry in listing:
                 name = entry.name
                 if self.skip and (name == self.skip or name.startswith(TEMPORARY)):
+                    continue
+                if self.call is not None and is_closed(self.call, here.child(name)):
                     continue
                 if self.names == "text" and not _is_text(name):
                     self.unnamed += 1

@@ -12,7 +12,7 @@ import os
 import stat
 from contextlib import suppress
 
-from executors._sdk.files import TEMPORARY, Place, check_regular, folder, look
+from executors._sdk.files import TEMPORARY, Place, check_regular, check_single, folder, look
 from executors._sdk.result import Failure
 
 TYPE_CHECKING = False
@@ -50,7 +50,12 @@ def write_file(place: Place, chunks: Iterable[bytes], *, mode: int, replace: boo
 
 def _write_new(name: str, chunks: Iterable[bytes], mode: int, folder_fd: int) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(name, flags, 0o600, dir_fd=folder_fd)
+    # The cage refuses changes of mode, so the file is made with the one it is to have.
+    umask = os.umask(0)
+    try:
+        fd = os.open(name, flags, mode, dir_fd=folder_fd)
+    finally:
+        os.umask(umask)
     try:
         written = 0
         for chunk in chunks:
@@ -59,7 +64,6 @@ def _write_new(name: str, chunks: Iterable[bytes], mode: int, folder_fd: int) ->
                 done = os.write(fd, rest)
                 rest = rest[done:]
                 written += done
-        os.fchmod(fd, mode)
         os.fsync(fd)
         return written
     finally:
@@ -139,17 +143,13 @@ def make_folders(place: Place, *, mode: int = 0o777) -> list[Place]:
 
 
 def check_writable(place: Place, info: os.stat_result | None, *, links: int = 1) -> None:
-    """Raise `Failure` when `info` is no ordinary file with a single name.
-
-    Writing to a file with more names would part it from the others without anybody noticing.
-    """
+    """Raise `Failure` when `info` is no ordinary file with a single name."""
     if not place.parts:
         raise Failure("is_directory", "this is a folder")
     if info is None:
         return
     check_regular(info)
-    if info.st_nlink > links:
-        raise Failure("not_regular", "the file has more than one name (hard links)")
+    check_single(info, links=links)
 
 
 def chunks_of(fd: int) -> Iterator[bytes]:

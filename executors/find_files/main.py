@@ -43,6 +43,7 @@ def run(call: Call) -> dict[str, Any]:
             deep=call.args.get("recursive") is not False,
             hidden=hidden,
             may_be_closed=len(bases) > 1,
+            call=call,
         )
         for found in walk:
             seen += 1

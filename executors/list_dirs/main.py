@@ -28,7 +28,12 @@ def run(call: Call) -> dict[str, Any]:
     available = closed = unnamed = files = dirs = 0
     for base in bases:
         walk = Walk(
-            base, skip=call.trash_name, deep=deep, hidden=False, may_be_closed=len(bases) > 1
+            base,
+            skip=call.trash_name,
+            deep=deep,
+            hidden=False,
+            may_be_closed=len(bases) > 1,
+            call=call,
         )
         for found in walk:
             available += 1

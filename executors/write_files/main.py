@@ -14,7 +14,7 @@ import os
 import stat
 from contextlib import ExitStack
 
-from executors._sdk.files import locate, look, opened, shown, state_of
+from executors._sdk.files import Place, locate, look, opened, shown, state_of
 from executors._sdk.payload import Job, jobs_of
 from executors._sdk.result import Failure, done, failed_item, from_exception, item
 from executors._sdk.trash import keep_copy, own_copy, trash_place
@@ -97,7 +97,7 @@ def _foresee(call: Call, job: Job) -> tuple[dict[str, Any], dict[str, Any], int]
         data = job.data()
         after = {"size": len(data), "sha256": sha256_of([data])}
         return state_of(place, None), {"path": place.path, "exists": True, **after}, len(data)
-    with opened(place) as (fd, _):
+    with opened(place, links=_links(call, place, info)) as (fd, _):
         summed = info.st_size <= MAX_SUMMED
         old = sha256_of(chunks_of(fd)) if summed else None
         if job.mode == "append":
@@ -123,7 +123,12 @@ def _check(call: Call, job: Job, info: os.stat_result | None) -> None:
         raise Failure("already_exists", "the file is there already and mode is create")
     if info is not None and job.why_only_new is not None:
         raise Failure(*job.why_only_new)
-    check_writable(place, info, links=2 if own_copy(call, place, info) else 1)
+    check_writable(place, info, links=_links(call, place, info))
+
+
+def _links(call: Call, place: Place, info: os.stat_result | None) -> int:
+    """How many names a file may have: one more when an interrupted write of this turn kept it."""
+    return 2 if own_copy(call, place, info) else 1
 
 
 def _write(call: Call, job: Job) -> dict[str, Any]:
@@ -141,7 +146,7 @@ def _write(call: Call, job: Job) -> dict[str, Any]:
         size = write_file(place, [data], mode=0o666 & ~umask, replace=replace)
         return _written(job, place.path, size, created=True)
     with ExitStack() as stack:
-        fd, now = stack.enter_context(opened(place))
+        fd, now = stack.enter_context(opened(place, links=_links(call, place, info)))
         chunks: Iterable[bytes]
         if job.mode == "append":
             chunks = _joined(fd, job.data(after=fd, size=now.st_size))

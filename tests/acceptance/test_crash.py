@@ -249,7 +249,7 @@ def test_crash_after_a_change_is_told_and_the_change_not_made_again(writer: Town
 def test_crash_inside_a_change_is_told_as_unknown_and_not_run_again(writer: Town) -> None:
     """The journal says started and nothing more: said honestly, settled, never repeated."""
     target = writer.notes / "inside.md"
-    manifest = manifest_toml("write_texts", effect="checkable", top=REVERSIBLE)
+    manifest = manifest_toml("write_texts", effect="checkable", top=REVERSIBLE, right="fs:write")
     code = STARTS_AND_WAITS.format(path=str(target))
     signed_executor(home_settings(writer.tmp), manifest, code)
     writer.model.rules.insert(0, Rule(user="prova", after=0, calls=[("write_texts", {})]))

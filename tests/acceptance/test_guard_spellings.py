@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from core.execution import invoke, paths
+from core.execution.cage import scope
 from tests.acceptance.scenes import home_of, policy_lines, turn_lines
 from tests.support.house import ask, open_scripted
 from tests.support.scripted_model import Rule
@@ -239,7 +240,9 @@ async def test_guard_denies_entries_of_a_step_that_point_at_the_key(person: Path
         assert KEY not in closed.reply.plain
         assert not [a for a in model.asked if KEY in json.dumps(a.body)]
         steps = turn_lines(home_of(house))[-1]["steps"]
-        assert not [s for s in steps if s["tool"] in {"read_files", "delete_files"} and s["ok"]]
+        touched = [s for s in steps if s["tool"] in {"read_files", "delete_files"} and s["ok"]]
+        # The walk has gone around the key, so there was nothing in it to read.
+        assert not [s for s in touched if s["resolved_args"] != {"entries": []}]
 
 
 async def test_walks_from_above_go_around_the_folders_of_keys(person: Path) -> None:
@@ -276,15 +279,32 @@ async def test_note_that_mentions_the_key_is_written(person: Path, engine: str) 
         assert policy_lines(home_of(house))[-1]["approved"]
 
 
-async def test_guard_alone_stands_before_the_key(
-    person: Path, monkeypatch: pytest.MonkeyPatch
+def _nothing(*_: object, **__: object) -> bool:
+    return False
+
+
+# Wall → where it is asked for, and what it says when it is not there.
+WALLS = {
+    "guard": (invoke, "is_refused", _nothing),
+    "list of the child": (paths, "closed_places", lambda _: {}),
+    "kernel": (scope, "is_forbidden", _nothing),
+}
+
+
+@pytest.mark.parametrize("left", [None, *WALLS], ids=lambda left: f"left: {left}")
+async def test_only_these_walls_stand_before_the_key(
+    person: Path, monkeypatch: pytest.MonkeyPatch, left: str | None
 ) -> None:
-    """Counter-proof: with the guard taken away the same call reads the key."""
-    for module in (paths, invoke):
-        monkeypatch.setattr(module, "is_forbidden", lambda path, scope: False)
+    """Counter-proof: with all taken away the same call reads the key; with one left it does not,
+    whichever it is."""
+    if left != "guard":  # what is forbidden as it is spelt
+        monkeypatch.setattr(paths, "is_forbidden", _nothing)
+    for name, (module, attribute, gone) in WALLS.items():
+        if name != left:
+            monkeypatch.setattr(module, attribute, gone)
     async with open_scripted(person, [], metnos_files_roots=(person,)) as (house, model):
         model.rules = asked_for("~/.ssh/id_rsa", "read_files")
 
         await ask(house, "leggi id_rsa")
 
-        assert KEY in model.asked[-1].last_result
+        assert (KEY in model.asked[-1].last_result) is (left is None)

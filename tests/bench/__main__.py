@@ -24,6 +24,8 @@ PARTS = (
     "prefilter",
     "catalog",
     "call",
+    "cage",
+    "egress",
     "overhead",
     "tokens",
     "messages",

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import pytest
 
+from core.egress.rules import Right
+from core.execution.cage import frame
 from core.execution.cage.process import Mode, ProcessCage
 from core.observation import Observation
 from tests.support.run_executor import (
+    SimpleCapability,
     SimpleLimits,
     SimpleManifest,
     SimpleProgram,
@@ -22,11 +26,11 @@ from tests.support.run_executor import (
 
 
 class Room:
-    """Runs a piece of code as an executor in a marked cage."""
+    """Runs a piece of code as an executor in a marked cage; `unsafe`: as a plain process."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, unsafe: bool = False) -> None:
         self.token = f"room-{secrets.token_hex(8)}"
-        self.cage = ProcessCage()
+        self.cage = ProcessCage(unsafe=unsafe)
         self.cage._argv = (*self.cage._argv, self.token)  # seen in /proc as part of the command
         self.sdk: SimpleSdk = read_sdk()
 
@@ -42,6 +46,9 @@ class Room:
         output_bytes: int = 1_048_576,
         file_mb: int = 1,
         private_hosts: tuple[str, ...] = (),
+        roots: Sequence[Path] = (),
+        capabilities: str | Sequence[Right] = (),
+        document: Mapping[str, Any] | None = None,
         on_progress: Any = None,
         **manifest: Any,
     ) -> Observation:
@@ -51,14 +58,21 @@ class Room:
             SimpleManifest(
                 **{"name": "get_now", "timeout_s": 10.0, **manifest},
                 limits=limits,
+                capabilities=(
+                    tuple(map(SimpleCapability, capabilities.split()))
+                    if isinstance(capabilities, str)
+                    else tuple(capabilities)
+                ),
             ),
             {"main.py": body, **(files or {})},
         )
-        document = call_document("get_now", args or {}, private_hosts=private_hosts)
-        return await self.cage.run(program, self.sdk, document, mode=mode, on_progress=on_progress)
+        call = call_document("get_now", args or {}, private_hosts=private_hosts, roots=roots)
+        call |= document or {}
+        return await self.cage.run(program, self.sdk, call, mode=mode, on_progress=on_progress)
 
     def left(self) -> list[int]:
-        """The processes of this room that still live."""
+        """The processes of this room that still live, the waiting zygotes not counted."""
+        waiting = self.cage.zygote_pids
         found = []
         for folder in Path("/proc").iterdir():
             if folder.name.isdecimal():
@@ -66,13 +80,62 @@ class Room:
                     line = (folder / "cmdline").read_bytes()
                 except OSError:
                     continue
-                if self.token.encode() in line:
+                if self.token.encode() in line and int(folder.name) not in waiting:
                     found.append(int(folder.name))
         return found
 
 
+@pytest.fixture(scope="session")
+def shared_room() -> Iterator[Room]:
+    """One room for the whole run: its zygotes are started once."""
+    made = Room()
+    yield made
+    made.cage.close()
+
+
 @pytest.fixture
-def room() -> Iterator[Room]:
+def room(shared_room: Room) -> Iterator[Room]:
+    yield shared_room
+    assert shared_room.left() == []
+
+
+@pytest.fixture
+def own_room() -> Iterator[Room]:
+    """A room whose zygotes may come to harm."""
     made = Room()
     yield made
     assert made.left() == []
+    made.cage.close()
+
+
+@pytest.fixture
+def open_room() -> Iterator[Room]:
+    """Without a cage."""
+    made = Room(unsafe=True)
+    yield made
+    assert made.left() == []
+
+
+Mutant = Callable[[str, str, str], None]
+
+
+@pytest.fixture
+def mutant(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mutant]:
+    """Changes a module of the cage as the processes get it: `mutant(module, right, wrong)`."""
+    sources: dict[str, str] = {}
+    real = frame._own_code
+
+    def own_code(name: str) -> CodeType:
+        module = name.rpartition(".")[2]
+        return compile(sources[module], name, "exec") if module in sources else real(name)
+
+    def change(module: str, right: str, wrong: str) -> None:
+        path = Path(frame.__file__).with_name(f"{module}.py")
+        source = sources.get(module, path.read_text(encoding="utf-8"))
+        assert right in source, right
+        sources[module] = source.replace(right, wrong)
+        frame._parts.cache_clear()
+
+    monkeypatch.setattr(frame, "_own_code", own_code)
+    yield change
+    frame._parts.cache_clear()

@@ -67,6 +67,7 @@ ANSWERS = [
             return {'ok': True}
         """,
         ErrorCode.BAD_OUTPUT,
+        caged=ErrorCode.PERMISSION_DENIED,
     ),
     Case("nan", says('b\'{"ok":true,"content":NaN}\''), ErrorCode.BAD_OUTPUT),
     Case("infinity_by_exponent", says('b\'{"ok":true,"content":1e999}\''), ErrorCode.BAD_OUTPUT),

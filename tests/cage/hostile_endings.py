@@ -208,6 +208,7 @@ UNTIDY = [
             return {'ok': True}
         """,
         ErrorCode.INTERNAL,
+        caged=ErrorCode.PERMISSION_DENIED,
     ),
     Case(
         "leaves_a_program",
@@ -220,6 +221,7 @@ UNTIDY = [
             return {'ok': True}
         """,
         ErrorCode.INTERNAL,
+        caged=ErrorCode.PERMISSION_DENIED,
     ),
     Case(
         "wants_to_know_the_end",

@@ -10,10 +10,13 @@ from core.errors import ErrorCode
 
 @dataclass(frozen=True)
 class Case:
+    """`expected` of a plain process; `caged` where the cage ends it earlier."""
+
     name: str
     code: str
     expected: ErrorCode
     about: dict[str, Any] = field(default_factory=dict)
+    caged: ErrorCode | None = None
 
 
 SHORT = {"timeout_s": 1.0}
@@ -149,6 +152,7 @@ PROCESSES = [
                 os.write(f, b'x' * 65536)
         """,
         ErrorCode.RESOURCE_LIMIT,
+        caged=ErrorCode.PERMISSION_DENIED,
     ),
     Case(
         "opens_files_without_end",
@@ -174,6 +178,7 @@ PROCESSES = [
         """,
         ErrorCode.TIMEOUT,
         SHORT,
+        caged=ErrorCode.PERMISSION_DENIED,
     ),
     Case(
         "forks_into_sessions",
@@ -189,6 +194,7 @@ PROCESSES = [
         """,
         ErrorCode.TIMEOUT,
         SHORT,
+        caged=ErrorCode.PERMISSION_DENIED,
     ),
     Case(
         "leaves_a_daemon_holding_output",
@@ -204,6 +210,7 @@ PROCESSES = [
             os._exit(0)
         """,
         ErrorCode.EXECUTOR_CRASHED,
+        caged=ErrorCode.PERMISSION_DENIED,
     ),
     Case(
         "daemon_then_hangs",
@@ -220,6 +227,7 @@ PROCESSES = [
         """,
         ErrorCode.TIMEOUT,
         SHORT,
+        caged=ErrorCode.PERMISSION_DENIED,
     ),
     Case(
         "kills_its_keeper",
@@ -231,6 +239,7 @@ PROCESSES = [
             time.sleep(60)
         """,
         ErrorCode.EXECUTOR_CRASHED,
+        caged=ErrorCode.PERMISSION_DENIED,
     ),
     Case(
         "kills_its_keeper_after_a_daemon",
@@ -247,12 +256,14 @@ PROCESSES = [
             time.sleep(60)
         """,
         ErrorCode.EXECUTOR_CRASHED,
+        caged=ErrorCode.PERMISSION_DENIED,
     ),
     Case(
         "stops_its_keeper",
         "import os, time\ndef run(c):\n os.kill(os.getppid(), 19)\n time.sleep(60)",
         ErrorCode.TIMEOUT,
         SHORT,
+        caged=ErrorCode.PERMISSION_DENIED,
     ),
     Case(
         "asks_its_keeper_to_end",
@@ -264,5 +275,6 @@ PROCESSES = [
             time.sleep(60)
         """,
         ErrorCode.EXECUTOR_CRASHED,
+        caged=ErrorCode.PERMISSION_DENIED,
     ),
 ]

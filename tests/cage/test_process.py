@@ -50,11 +50,11 @@ async def test_call_carries_what_the_executor_may_know(room: Room):
         call.progress(1, 2)
         return {"ok": True, "content": [
             call.now.isoformat(), call.tz, call.lang, call.tool, call.mode, call.step,
-            call.trash_name, call.roots, call.private_hosts, call.user_agent,
+            call.trash_name, call.roots, call.closed, call.user_agent,
         ]}
     """
 
-    observation = await room.run(dedent(code), private_hosts=("nas.example",))
+    observation = await room.run(dedent(code))
 
     assert observation.content == [
         "2026-03-18T09:00:00+00:00",
@@ -65,7 +65,7 @@ async def test_call_carries_what_the_executor_may_know(room: Room):
         1,
         ".metnos-trash",
         [],
-        ["nas.example"],
+        {},
         "Metnos/0.1 (test)",
     ]
 
@@ -75,18 +75,16 @@ async def test_child_sees_an_empty_environment_and_only_its_descriptors(
 ):
     monkeypatch.setenv("TOP_SECRET", "canary")
     code = """
-    import os, sys
+    import os, stat, sys
     def run(call):
-        fds = sorted(int(name) for name in os.listdir("/proc/self/fd"))
-        links = []
-        for fd in fds:
+        kinds = {}
+        for fd in range(1024):
             try:
-                links.append(os.readlink(f"/proc/self/fd/{fd}").partition(":")[0])
+                mode = os.fstat(fd).st_mode
             except OSError:
-                pass
-        with open("/proc/self/environ", "rb") as file:
-            environ = file.read().decode()
-        return {"ok": True, "content": [dict(os.environ), environ, os.getcwd(), links,
+                continue
+            kinds[str(fd)] = "pipe" if stat.S_ISFIFO(mode) else os.readlink(f"/proc/self/fd/{fd}")
+        return {"ok": True, "content": [dict(os.environ), os.getcwd(), kinds,
             sys.flags.isolated, sys.flags.no_site, sys.stdin.read()]}
     """
     with (tmp_path / "open").open("wb") as file:
@@ -94,9 +92,12 @@ async def test_child_sees_an_empty_environment_and_only_its_descriptors(
 
         observation = await room.run(dedent(code))
 
-    assert observation.content[:3] == [{"LANG": "C.UTF-8"}, "LANG=C.UTF-8\0", "/"]
-    assert observation.content[3] == ["/dev/null", "pipe", "pipe", "pipe"]
-    assert observation.content[4:] == [1, 1, ""]
+    assert observation.content[:2] == [{"LANG": "C.UTF-8"}, "/"]
+    assert observation.content[2] == {"0": "/dev/null", "1": "pipe", "2": "pipe", "3": "pipe"}
+    assert observation.content[3:] == [1, 1, ""]
+    for pid in room.cage.zygote_pids:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+        assert environment == b"LANG=C.UTF-8\0"
 
 
 async def test_kernel_limits_are_those_of_the_manifest(room: Room):
@@ -151,7 +152,7 @@ async def test_failure_raised_anywhere_is_the_error(room: Room):
     ("path", "expected"),
     [
         ("/nonexistent/x", ErrorCode.NOT_FOUND),
-        ("/proc", ErrorCode.IS_DIRECTORY),
+        ("/proc", ErrorCode.PERMISSION_DENIED),
         ("/dev/null/x", ErrorCode.NOT_DIRECTORY),
         ("/" + "x" * 300, ErrorCode.INVALID_ARGS),
     ],
@@ -189,21 +190,35 @@ async def test_crash_names_the_line_and_not_the_values(room: Room):
     assert observation.error.detail == "KeyError at executors/get_now/main.py:2"
 
 
-async def test_cancelled_call_ends_everything_before_it_passes_on(room: Room):
-    code = """
-    import os, time
-    def run(call):
-        for _ in range(3):
-            if os.fork() == 0:
-                os.setsid()
-                os.fork()
-                time.sleep(60)
-        call.progress(1, 1)
-        time.sleep(60)
-    """
+FORKING = """
+import os, time
+def run(call):
+    for _ in range(3):
+        if os.fork() == 0:
+            os.setsid()
+            os.fork()
+            time.sleep(60)
+    call.progress(1, 1)
+    time.sleep(60)
+"""
+SLEEPING = """
+import time
+def run(call):
+    call.progress(1, 1)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("room", SLEEPING), ("open_room", FORKING)], ids=["caged", "plain"]
+)
+async def test_cancelled_call_ends_everything_before_it_passes_on(
+    name: str, code: str, request: pytest.FixtureRequest
+):
+    room: Room = request.getfixturevalue(name)
     ready = asyncio.Event()
     task = asyncio.create_task(
-        room.run(dedent(code), on_progress=lambda done, total: ready.set(), timeout_s=60.0)
+        room.run(code, on_progress=lambda done, total: ready.set(), timeout_s=60.0)
     )
     await ready.wait()
     assert room.left()
@@ -228,29 +243,25 @@ async def test_call_cancelled_at_once_leaves_nothing(room: Room):
         assert room.left() == []
 
 
-async def test_engine_killed_takes_the_call_and_its_daemons_along(room: Room, tmp_path: Path):
-    mark = tmp_path / "mark"
+@pytest.mark.parametrize(("unsafe", "least"), [(False, 2), (True, 4)], ids=["caged", "plain"])
+async def test_engine_killed_takes_the_call_and_its_daemons_along(
+    tmp_path: Path, unsafe: bool, least: int
+):
+    room = Room()
     script = f"""
     import asyncio
     from tests.cage.conftest import Room
-    room = Room()
+    from tests.cage.test_process import FORKING, SLEEPING
+    room = Room(unsafe={unsafe})
     room.cage._argv = (*room.cage._argv, {room.token!r})
-    code = '''
-    import os, time
-    def run(call):
-        if os.fork() == 0:
-            os.setsid()
-            os.fork()
-            time.sleep(60)
-        open({str(mark)!r}, "w").close()
-        time.sleep(60)
-    '''
-    import textwrap
-    asyncio.run(room.run(textwrap.dedent(code), timeout_s=60.0))
+    def tell(done, total):
+        open({str(tmp_path / "mark")!r}, "w").close()
+    code = FORKING if {unsafe} else SLEEPING
+    asyncio.run(room.run(code, timeout_s=60.0, on_progress=tell))
     """
     engine = await asyncio.create_subprocess_exec(sys.executable, "-c", dedent(script), cwd=TREE)
-    await _until(mark.exists)
-    assert len(room.left()) >= 3
+    await _until((tmp_path / "mark").exists)
+    assert len(room.left()) >= least  # a zygote and its fork; a keeper, its worker and daemons
 
     engine.kill()
     await engine.wait()

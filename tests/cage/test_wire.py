@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ErrorCode
-from core.execution.cage import bootstrap, wire
+from core.execution.cage import wire, worker
 from core.observation import Effects, Provenance
 
 JSON_VALUES = st.recursive(
@@ -28,7 +28,7 @@ JSON_VALUES = st.recursive(
 def test_what_a_child_encodes_is_decoded_equal(value):
     document = {"ok": True, "content": value}
 
-    assert wire.decode(bootstrap.encode(document)) == document
+    assert wire.decode(worker.encode(document)) == document
 
 
 @given(st.binary(max_size=200))

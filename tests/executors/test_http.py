@@ -16,19 +16,19 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from executors._sdk import http, net
+from executors._sdk import http
 from executors._sdk.call import Call
 from executors._sdk.result import Failure
 from tests.executors.web_server import PAGE, WebServer, web_server
+from tests.support.broker import asker, reach_of
 
 CALL = Call({"lang": "it", "user_agent": "Metnos/0.1 (test)"})
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
-    guard = net.Guard(["127.0.0.1", "localhost"])
-    monkeypatch.setattr(socket, "create_connection", guard.create_connection)
-    with web_server() as running:
+    with web_server() as running, asker(reach_of("127.0.0.1", "localhost")) as asks:
+        monkeypatch.setattr(socket, "create_connection", asks.create_connection)
         yield running
 
 
@@ -145,9 +145,9 @@ def test_get_unknown_name_is_host_not_found(monkeypatch):
     def resolve(*args: object) -> list[object]:
         raise socket.gaierror(-2, "Name or service not known")
 
-    monkeypatch.setattr(socket, "create_connection", net.Guard(resolve=resolve).create_connection)
-
-    failure = refusal("https://nobody.example/")
+    with asker(reach_of(), lookup=resolve) as asks:
+        monkeypatch.setattr(socket, "create_connection", asks.create_connection)
+        failure = refusal("https://nobody.example/")
 
     assert (failure.code, failure.params["host"]) == ("host_not_found", "nobody.example")
 
@@ -178,9 +178,6 @@ def test_next_never_leaves_https():
         ("http://a.example/ b", "invalid_args"),
         ("http://a.example/\x00", "invalid_args"),
         ("http://a.example/\u202e", "invalid_args"),
-        ("http://127.1/", "host_denied"),
-        ("http://0x7f000001/", "host_denied"),
-        ("http://2130706433/", "host_denied"),
         ("http://a.example:99999/", "invalid_args"),
         ("http://[::1/", "invalid_args"),
         ("javascript:alert(1)", "invalid_args"),

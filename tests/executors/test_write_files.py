@@ -81,7 +81,7 @@ def test_write_files_leaves_exactly_what_the_preview_promised(
         ("link.txt", "overwrite", "out_of_scope"),
         ("dangling", "create", "already_exists"),
         ("out/a.txt", "overwrite", "out_of_scope"),
-        ("hard.txt", "append", "not_regular"),
+        ("hard.txt", "append", "many_names"),
         ("x" * 300, "overwrite", "invalid_args"),
         (".metnos-trash/a", "overwrite", "not_found"),
         ("", "overwrite", "is_directory"),

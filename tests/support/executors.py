@@ -61,7 +61,7 @@ additionalProperties = false
 [output]
 
 [[capabilities]]
-name = "compute:pure"
+name = "{right}"
 
 [[tests]]
 name = "runs"
@@ -81,11 +81,18 @@ def manifest_toml(
     timeout_s: float = 10,
     top: str = "",
     args: str = "",
+    right: str = "compute:pure",
 ) -> str:
     """A small right manifest. `top` is TOML for more top fields, `args` for `[args.properties.X]`
     tables."""
     return MANIFEST.format(
-        name=name, version=version, effect=effect, timeout_s=timeout_s, top=top, args=args
+        name=name,
+        version=version,
+        effect=effect,
+        timeout_s=timeout_s,
+        top=top,
+        args=args,
+        right=right,
     )
 
 

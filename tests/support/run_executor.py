@@ -6,9 +6,11 @@ import asyncio
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from core.egress.rules import Right
 from core.execution.cage.process import Mode, ProcessCage
 from core.observation import Observation
 
@@ -26,6 +28,12 @@ class SimpleLimits:
 
 
 @dataclass(frozen=True)
+class SimpleCapability:
+    name: str
+    hints: tuple[str, ...] = ("arg:any",)
+
+
+@dataclass(frozen=True)
 class SimpleManifest:
     name: str
     is_mutating: bool = False
@@ -33,6 +41,7 @@ class SimpleManifest:
     provenance: str = "own"
     timeout_s: float = 30.0
     limits: SimpleLimits = field(default_factory=SimpleLimits)
+    capabilities: tuple[Right, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,10 @@ def read_program(folder: Path) -> SimpleProgram:
         provenance=data.get("provenance", "own"),
         timeout_s=float(data.get("timeout_s", 30)),
         limits=SimpleLimits(**limits),
+        capabilities=tuple(
+            SimpleCapability(one["name"], tuple(one.get("hints", ())))
+            for one in data.get("capabilities", ())
+        ),
     )
     return SimpleProgram(manifest, _python_files(folder))
 
@@ -80,6 +93,7 @@ def call_document(
     now: str = "2026-03-18T09:00:00+00:00",
     home: Path | str = "/nonexistent",
     private_hosts: Sequence[str] = (),
+    closed: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A call document as the gate writes it."""
     return {
@@ -93,6 +107,8 @@ def call_document(
         "step": 1,
         "actor_id": "actor",
         "roots": [str(root) for root in roots],
+        "write_roots": [str(root) for root in roots],
+        "closed": dict(closed or {}),
         "home": str(home),
         "trash_name": ".metnos-trash",
         "private_hosts": list(private_hosts),
@@ -106,7 +122,13 @@ async def observe(
     """Run one call of an executor folder through the cage."""
     program = read_program(folder)
     document = call_document(program.manifest.name, args, **about)
-    return await ProcessCage().run(program, read_sdk(), document, mode=mode)
+    return await shared_cage().run(program, read_sdk(), document, mode=mode)
+
+
+@lru_cache(maxsize=1)
+def shared_cage() -> ProcessCage:
+    """One cage for all such calls: its zygotes outlive the event loops."""
+    return ProcessCage()
 
 
 def run_executor(

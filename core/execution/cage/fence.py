@@ -1,4 +1,4 @@
-"""What an executor may import. Runs in the child; `bootstrap` receives this module as code.
+"""What an executor may import. Runs in the child, which receives this module as code.
 
 A contract and no wall: it keeps honest programs from leaning on what their manifest does not say.
 """
@@ -12,19 +12,83 @@ from _frozen_importlib_external import PathFinder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from types import CodeType, ModuleType
     from typing import Any
 
+    Modules = Mapping[str, tuple[bool, bytes, bool]]
 
-def install(frame: dict[str, Any]) -> None:
-    """Leave two ways to import: verified bytes, and what is allowed by name."""
-    verified = VerifiedFinder(frame["modules"], frame["data"])
-    hosts = tuple(frame["call"].get("private_hosts") or ())
-    allowed = AllowedFinder(frame["packages"], frame["site_dirs"], hosts)
-    sys.path.extend(frame["site_dirs"])
+_SDK = "executors._sdk"
+_STDLIB = tuple(sys.path)
+
+
+class Shelf:
+    """Packages that a zygote has imported, out of reach until a call that declared them.
+
+    With each lie the modules of `_sdk` that lean on it. Only names are kept away: an undeclared
+    `import httpx` then fails as it would in a fresh process.
+    """
+
+    def __init__(self) -> None:
+        self._modules: dict[str, tuple[frozenset[str], ModuleType]] = {}
+
+    def put(self) -> None:
+        """Take every module off `sys.modules` that is not the standard library's or `_sdk`'s."""
+        owners: dict[int, str] = {}
+        for name, module in list(sys.modules.items()):
+            top = name.partition(".")[0]
+            known = top in sys.stdlib_module_names or top.startswith("_sysconfigdata")
+            if not known and top not in {"__main__", "executors"}:
+                owners[id(module)] = top
+                self._modules[name] = (frozenset({top}), sys.modules.pop(name))
+        for name, module in list(sys.modules.items()):
+            if name.startswith(_SDK + "."):
+                used = {owners[id(v)] for v in vars(module).values() if id(v) in owners}
+                if used:
+                    self._modules[name] = (frozenset(used), sys.modules.pop(name))
+                    vars(sys.modules[_SDK]).pop(name.rpartition(".")[2], None)
+
+    def give(self, packages: frozenset[str] | None = None) -> None:
+        """Put back what needs no other packages than these; all of it when None."""
+        for name, (tops, module) in self._modules.items():
+            if packages is None or tops <= packages:
+                sys.modules[name] = module
+                if name.startswith(_SDK + "."):
+                    vars(sys.modules[_SDK])[name.rpartition(".")[2]] = module
+
+
+def open_for_preloading(modules: Modules, data: Mapping[str, bytes]) -> None:
+    """Let a zygote import the verified `_sdk` beside what any interpreter imports."""
+    sys.meta_path.insert(0, VerifiedFinder(modules, data))
+
+
+def install(
+    frame: dict[str, Any], modules: Modules | None = None, data: Mapping[str, bytes] | None = None
+) -> None:
+    """Leave two ways to import: verified bytes, and what is allowed by name.
+
+    `modules` and `data` are verified bytes that every call shares.
+    """
+    verified = VerifiedFinder(
+        {**(modules or {}), **frame["modules"]}, {**(data or {}), **frame["data"]}
+    )
+    allowed = AllowedFinder(frame)
+    sys.path[:] = [*_STDLIB, *frame["site_dirs"]]
     sys.meta_path[:] = [verified, allowed]
     sys.argv[:] = [frame["main"]]
+    if "socket" in sys.modules:
+        hook_network(frame)
+
+
+def hook_network(frame: dict[str, Any]) -> None:
+    """Put `_sdk.net` in the place of the connecting functions of `socket`.
+
+    `broker_fd` is the inherited descriptor of the egress broker, missing without one: then every
+    connection is denied.
+    """
+    from executors._sdk import net
+
+    net.install(frame.get("broker_fd"))
 
 
 class VerifiedFinder:
@@ -76,13 +140,11 @@ class VerifiedFinder:
 class AllowedFinder:
     """The standard library, and the packages the manifest declares with what they need."""
 
-    def __init__(
-        self, packages: Iterable[str], site_dirs: Sequence[str], private_hosts: tuple[str, ...]
-    ) -> None:
-        self._packages = frozenset(packages)
-        self._site_dirs = list(site_dirs)
-        self._private_hosts = private_hosts
-        self._stdlib = list(sys.path)
+    def __init__(self, frame: dict[str, Any]) -> None:
+        self._packages = frozenset(frame["packages"])
+        self._site_dirs = list(frame["site_dirs"])
+        self._frame = frame
+        self._stdlib = list(_STDLIB)
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -97,7 +159,7 @@ class AllowedFinder:
                 path = self._stdlib
             spec = PathFinder.find_spec(name, path, target)
             if name == "socket" and spec is not None and spec.loader is not None:
-                spec.loader = SocketLoader(spec.loader, self._private_hosts)  # type: ignore[assignment]
+                spec.loader = SocketLoader(spec.loader, self._frame)  # type: ignore[assignment]
             return spec
         if top in self._packages:
             return PathFinder.find_spec(name, self._site_dirs if path is None else path, target)
@@ -114,9 +176,9 @@ class AllowedFinder:
 class SocketLoader:
     """Loads `socket` and puts the network hook in it, so that no call without network pays."""
 
-    def __init__(self, loader: Any, private_hosts: tuple[str, ...]) -> None:
+    def __init__(self, loader: Any, frame: dict[str, Any]) -> None:
         self._loader = loader
-        self._private_hosts = private_hosts
+        self._frame = frame
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
@@ -126,6 +188,4 @@ class SocketLoader:
 
     def exec_module(self, module: ModuleType) -> None:
         self._loader.exec_module(module)
-        from executors._sdk import net
-
-        net.install(self._private_hosts)
+        hook_network(self._frame)

@@ -1,29 +1,49 @@
-"""What is handed to a child: the verified bytes as modules, the call, limits and the fence.
+"""What is handed to a process of the cage: verified bytes as modules, the call, limits, the fence.
 
-The frame is one `marshal` document (the child runs the same interpreter), so that the child needs
-no parser. Sources are compiled once here and cached by their bytes; compiling runs nothing.
+Each is one `marshal` document (the child runs the same interpreter), so that the child needs no
+parser. Sources are compiled once here and cached by their bytes; compiling runs nothing. The
+cage's own modules travel the same way, under their own names, which are forgotten before any
+executor could import them.
 """
 
 from __future__ import annotations
 
+import ast
 import marshal
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from importlib import import_module
 from importlib.abc import InspectLoader
 from pathlib import PurePosixPath
-from types import CodeType, ModuleType
+from types import CodeType
 from typing import Any, Protocol
 
-from core.execution.cage import bootstrap, fence
 from core.execution.cage.packages import Packages
 
-LOADER = (
-    "import marshal,posix;"
-    "c,f=marshal.loads(posix.read(0,posix.fstat(0).st_size));"
-    'g={"__name__":"metnos_cage"};exec(c,g);g["main"](f)'
-)
+_PACKAGE = "core.execution.cage"
+_PLAIN_PARTS = ("worker", "fence", "keeper")
+_PROBE_PARTS = ("syscalls", "seccomp", "landlock", "worker", "fence", "confine", "probe")
+_ZYGOTE_PARTS = (*_PROBE_PARTS, "zygote")
+
+LOADER = f"""
+import marshal, posix, sys
+made = type(sys)
+parts, frame = marshal.loads(posix.read(0, posix.fstat(0).st_size))
+above = ["core", "core.execution", "{_PACKAGE}"]
+for name in above:
+    sys.modules[name] = made(name)
+    sys.modules[name].__path__ = []
+for name, code in parts:
+    module = sys.modules["{_PACKAGE}." + name] = made("{_PACKAGE}." + name)
+    setattr(sys.modules["{_PACKAGE}"], name, module)
+    exec(code, module.__dict__)
+for name in [name for name in sys.modules if name.partition(".")[0] == "core"]:
+    del sys.modules[name]
+module.main(frame)
+"""
 _ROOT = "executors"
+_SDK = f"{_ROOT}._sdk"
 Module = tuple[bool, bytes, bool]
 
 
@@ -41,23 +61,19 @@ class Limits(Protocol):
 def build_frame(
     name: str,
     files: Mapping[str, bytes],
-    sdk_files: Mapping[str, bytes],
     call: Mapping[str, Any],
     *,
     packages: Packages,
     limits: Limits,
-    progress_fd: int,
-) -> bytes:
-    """The bytes the child's loader reads from its standard input. Raises `ValueError` when the
-    call holds something that is no JSON value."""
-    modules: dict[str, Module] = {_ROOT: (True, b"", False), f"{_ROOT}.{name}": (True, b"", False)}
+    more: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What one call needs, but for `_sdk`, which is the same for all. `more`: how it is closed
+    in."""
+    modules: dict[str, Module] = {f"{_ROOT}.{name}": (True, b"", False)}
     data: dict[str, bytes] = {}
-    for folder, contents in (("_sdk", sdk_files), (name, files)):
-        for path, body in contents.items():
-            _place(modules, data, folder, path, body)
-    frame = {
-        "engine_pid": os.getpid(),
-        "fence": marshal.dumps(_own_code(fence)),
+    for path, body in files.items():
+        _place(modules, data, name, path, body)
+    return {
         "main": f"{_ROOT}.{name}.main",
         "modules": modules,
         "data": data,
@@ -65,9 +81,73 @@ def build_frame(
         "packages": tuple(packages.names),
         "site_dirs": packages.site_dirs,
         "limits": kernel_limits(limits),
-        "progress_fd": progress_fd,
+        **more,
     }
-    return marshal.dumps((_own_code(bootstrap), frame))
+
+
+def build_plain(frame: Mapping[str, Any], sdk_files: Mapping[str, bytes]) -> bytes:
+    """The bytes that a plain process reads from its standard input. Raises `ValueError` when the
+    call holds something that is no JSON value."""
+    modules, data = build_sdk(sdk_files)
+    whole = {
+        **frame,
+        "engine_pid": os.getpid(),
+        "modules": {**modules, **frame["modules"]},
+        "data": {**data, **frame["data"]},
+    }
+    return marshal.dumps((_parts(_PLAIN_PARTS), whole))
+
+
+def build_boot(
+    sdk_files: Mapping[str, bytes],
+    *,
+    packages: Packages,
+    preload: Sequence[str],
+    control_fd: int,
+    idle_s: float,
+) -> bytes:
+    """The bytes that a zygote reads from its standard input when it starts."""
+    modules, data = build_sdk(sdk_files)
+    boot = {
+        "control_fd": control_fd,
+        "sdk_modules": modules,
+        "sdk_data": data,
+        "site_dirs": packages.site_dirs,
+        "preload": [*preload, *(name for name in modules if name.startswith(_SDK))],
+        "idle_s": idle_s,
+    }
+    return marshal.dumps((_parts(_ZYGOTE_PARTS), boot))
+
+
+def build_probe() -> bytes:
+    """The bytes that a probe reads from its standard input."""
+    return marshal.dumps((_parts(_PROBE_PARTS), {}))
+
+
+def build_sdk(sdk_files: Mapping[str, bytes]) -> tuple[dict[str, Module], dict[str, bytes]]:
+    """The verified `_sdk` as modules and as files that are no code."""
+    modules: dict[str, Module] = {_ROOT: (True, b"", False)}
+    data: dict[str, bytes] = {}
+    for path, body in sdk_files.items():
+        _place(modules, data, "_sdk", path, body)
+    return modules, data
+
+
+@lru_cache(maxsize=256)
+def imports_of(source: bytes) -> tuple[str, ...]:
+    """The modules a program imports, anywhere in it, by their absolute names; none when it does
+    not compile."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    found: dict[str, None] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update((alias.name, None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            found[node.module] = None
+    return tuple(found)
 
 
 def kernel_limits(limits: Limits) -> dict[str, int]:
@@ -108,12 +188,17 @@ def _compiled(origin: str, source: bytes) -> tuple[bytes, bool]:
     return marshal.dumps(code), True
 
 
-@lru_cache(maxsize=2)
-def _own_code(module: ModuleType) -> CodeType:
-    spec = module.__spec__
+@lru_cache(maxsize=3)
+def _parts(names: tuple[str, ...]) -> tuple[tuple[str, CodeType], ...]:
+    """Modules of this package as code, in the order in which they import each other."""
+    return tuple((name, _own_code(f"{_PACKAGE}.{name}")) for name in names)
+
+
+def _own_code(name: str) -> CodeType:
+    spec = import_module(name).__spec__
     if spec is None or not isinstance(spec.loader, InspectLoader):
-        raise RuntimeError(f"{module.__name__} has no code to hand over")
-    code = spec.loader.get_code(module.__name__)
+        raise RuntimeError(f"{name} has no code to hand over")
+    code = spec.loader.get_code(name)
     if code is None:
-        raise RuntimeError(f"{module.__name__} has no code to hand over")
+        raise RuntimeError(f"{name} has no code to hand over")
     return code

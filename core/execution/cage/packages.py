@@ -55,7 +55,7 @@ def resolve(requires: tuple[str, ...]) -> Packages:
                 raise PackageMissing(name) from None
             continue
         names |= import_names(distribution)
-        site_dirs[str(distribution.locate_file(""))] = None
+        site_dirs[os.path.realpath(str(distribution.locate_file("")))] = None
         for extra in {"", *extras}:
             key = (_normal(name), _normal(extra))
             if key in seen:

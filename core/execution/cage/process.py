@@ -1,6 +1,7 @@
-"""The cage: one executor call in a fresh process, from verified bytes to an observation.
+"""The cage: one executor call in a process of its own, from verified bytes to an observation.
 
-Behind the one method `run` stand, later, a zygote, Landlock, seccomp and the egress broker. Knows
+Behind the one method `run` stand the zygotes, whose forks are closed in by Landlock and seccomp
+before any foreign code; without a cage a call is refused, unless the host said otherwise. Knows
 nothing of policy: what comes here has been allowed.
 """
 
@@ -9,18 +10,30 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import marshal
 import os
+import platform
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
+from core.egress.broker import Broker as EgressBroker
+from core.egress.rules import Right, opens_network
 from core.errors import ErrorCode
-from core.execution.cage import bootstrap, wire
-from core.execution.cage.child import OnProgress, Outcome, run_child
-from core.execution.cage.frame import LOADER, Limits, build_frame
-from core.execution.cage.packages import PackageMissing, resolve
+from core.execution.cage import seccomp, wire, worker
+from core.execution.cage.child import run_child
+from core.execution.cage.forked import run_forked
+from core.execution.cage.frame import LOADER, build_frame, build_plain
+from core.execution.cage.packages import PackageMissing, Packages, resolve
+from core.execution.cage.preloading import PRELOADED, light_packages, warm_names
+from core.execution.cage.program import Broker, OutputLimits, Program, ProgramManifest, SdkFiles
+from core.execution.cage.scope import kernel_scope
+from core.execution.cage.status import NOT_LINUX
+from core.execution.cage.streams import OnProgress, Outcome
+from core.execution.cage.zygotes import Zygote
 from core.observation import Effects, Observation
 
 log = logging.getLogger(__name__)
@@ -29,59 +42,58 @@ Mode = Literal["run", "preview"]
 _LIMIT_SIGNALS = frozenset({128 + signal.SIGXCPU, 128 + signal.SIGXFSZ})
 _SHORT_OF = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 _PARSE_INLINE_BYTES = 262_144
+# Told to the kernel's scope, not to the child.
+NOT_TOLD = frozenset({"paths", "product_home", "workspace"})
+PROGRAMS = frozenset({"code:exec"})
+HEAVY_IDLE_S = 600.0
 
 
-class OutputLimits(Limits, Protocol):
-    """Everything a manifest limits for one call."""
-
-    @property
-    def output_bytes(self) -> int: ...
-
-
-class ProgramManifest(Protocol):
-    """What the cage needs to know of a manifest."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def is_mutating(self) -> bool: ...
-    @property
-    def requires(self) -> tuple[str, ...]: ...
-    @property
-    def provenance(self) -> str: ...
-    @property
-    def timeout_s(self) -> float: ...
-    @property
-    def limits(self) -> OutputLimits: ...
-
-
-class Program(Protocol):
-    """A loaded executor: its manifest and its verified bytes by path inside its folder."""
-
-    @property
-    def manifest(self) -> ProgramManifest: ...
-    @property
-    def files(self) -> Mapping[str, bytes]: ...
-
-
-class SdkFiles(Protocol):
-    """The verified bytes of `_sdk`, by path inside its folder."""
-
-    @property
-    def files(self) -> Mapping[str, bytes]: ...
+class Refused(Exception):
+    """No process can be had for this call; the text says why, in English."""
 
 
 class ProcessCage:
     """Runs calls, at most `max_parallel` at once, the others in order of arrival.
 
-    `python` must be of the same version as the engine's: code travels compiled.
+    `python` must be of the same version as the engine's: code travels compiled. `unsafe` runs
+    calls as plain processes that nothing closes in: the host's explicit way out. `broker` connects
+    for those that may use the network; no call connects by itself.
     """
 
     def __init__(
-        self, *, python: Path = Path(sys.executable), max_parallel: int | None = None
+        self,
+        *,
+        python: Path = Path(sys.executable),
+        max_parallel: int | None = None,
+        unsafe: bool = False,
+        broker: Broker | None = None,
     ) -> None:
         self._argv: tuple[str, ...] = (str(python), "-I", "-S", "-c", LOADER)
         self._slots = asyncio.Semaphore(max_parallel or max(4, os.cpu_count() or 1))
+        self._unsafe = unsafe
+        self._broker: Broker = broker or EgressBroker()
+        self._light: Zygote | None = None
+        self._heavy: Zygote | None = None
+
+    @property
+    def zygote_pids(self) -> tuple[int, ...]:
+        """The processes that wait for calls."""
+        zygotes = (self._light, self._heavy)
+        return tuple(one.pid for one in zygotes if one is not None and one.alive)
+
+    def start(self, sdk: SdkFiles) -> None:
+        """Start the light zygote ahead of the first call; what does not work is said there."""
+        if not self._unsafe and platform.system() == "Linux":
+            try:
+                self._zygote(Packages(), sdk)
+            except OSError as exc:
+                log.warning("no zygote could be started", extra={"why": str(exc)})
+
+    def close(self) -> None:
+        """End the zygotes and every call that runs. Twice is fine."""
+        for zygote in (self._light, self._heavy):
+            if zygote is not None:
+                zygote.close()
 
     async def run(
         self,
@@ -96,43 +108,67 @@ class ProcessCage:
     ) -> Observation:
         """Run one call and say what came of it; never raises for the call's own failure.
 
-        `call` is the call document (JSON values only). `timeout_s` and `limits` default to the
-        manifest's; the time counts from the start of the process, not from the wait for a slot.
-        In `preview` mode `content` is what `preview(call)` returned. `effects` is `unknown` when a
-        mutating executor was reached in `run` mode and did not say how it ended.
+        `call` is the call document (JSON values only); `paths`, `product_home` and `workspace` in
+        it narrow what the kernel opens and are not told to the child. `timeout_s` and `limits`
+        default to the manifest's; the time counts from the start of the process, not from the wait
+        for a slot. In `preview` mode `content` is what `preview(call)` returned, and nothing can
+        be written. `effects` is `unknown` when a mutating executor was reached in `run` mode and
+        did not say how it ended.
 
         Cancelled: the process and all below it are ended first, then the cancellation goes on.
         """
         manifest = executor.manifest
         bounds = limits or manifest.limits
         seconds = manifest.timeout_s if timeout_s is None else timeout_s
+        if any(capability.name in PROGRAMS for capability in manifest.capabilities):
+            detail = "starting programs is not possible yet: it needs a second wall (bubblewrap)"
+            return Observation.failed(ErrorCode.SANDBOX_UNAVAILABLE, detail)
         try:
             packages = resolve(tuple(manifest.requires))
         except PackageMissing as exc:
             return Observation.failed(
                 ErrorCode.SANDBOX_UNAVAILABLE, f"package {exc} is not installed", package=str(exc)
             )
-
-        def build(progress_fd: int) -> bytes:
-            return build_frame(
-                manifest.name,
-                executor.files,
-                sdk.files,
-                {**call, "mode": mode},
-                packages=packages,
-                limits=bounds,
-                progress_fd=progress_fd,
-            )
-
-        async with self._slots:
+        scope = kernel_scope(
+            call,
+            manifest.capabilities,
+            mutating=manifest.is_mutating,
+            preview=mode == "preview",
+        )
+        frame = build_frame(
+            manifest.name,
+            executor.files,
+            {**{name: call[name] for name in call if name not in NOT_TOLD}, "mode": mode},
+            packages=packages,
+            limits=bounds,
+            more={
+                "scope": {
+                    "read": (*scope.read, *packages.site_dirs),
+                    "list": scope.list,
+                    "write": scope.write,
+                },
+                "network": network_of(manifest.capabilities),
+            },
+        )
+        start = self._plain if self._unsafe else self._caged
+        async with self._slots, AsyncExitStack() as stack:
+            if frame["network"] == seccomp.BROKER:
+                way_out = await stack.enter_async_context(self._broker.serve(executor, call))
+            else:
+                way_out = None
             try:
-                outcome = await run_child(
-                    self._argv,
-                    build,
+                outcome = await start(
+                    frame,
+                    executor,
+                    sdk,
+                    packages,
+                    broker=way_out,
                     max_output=bounds.output_bytes,
                     timeout_s=seconds,
                     on_progress=on_progress,
                 )
+            except Refused as exc:
+                return Observation.failed(ErrorCode.SANDBOX_UNAVAILABLE, str(exc))
             except OSError as exc:
                 short = exc.errno in _SHORT_OF
                 code = ErrorCode.RESOURCE_LIMIT if short else ErrorCode.SANDBOX_UNAVAILABLE
@@ -146,6 +182,75 @@ class ProcessCage:
             return await asyncio.to_thread(_read, outcome, manifest, mode, seconds, bounds)
         return _read(outcome, manifest, mode, seconds, bounds)
 
+    async def _caged(
+        self,
+        frame: Mapping[str, Any],
+        executor: Program,
+        sdk: SdkFiles,
+        packages: Packages,
+        **bounds: Any,
+    ) -> Outcome:
+        """In a fork of a zygote; of a new one when the first went away before the call began."""
+        if platform.system() != "Linux":
+            raise Refused(NOT_LINUX)
+        data = marshal.dumps(dict(frame))
+        for _ in range(2):
+            zygote = self._zygote(packages, sdk)
+            with zygote.busy():
+                status = await zygote.greet()
+                if not status.available:
+                    raise Refused("; ".join(status.reasons))
+                warm = warm_names(executor, sdk, packages) if zygote is self._heavy else ()
+                outcome = await run_forked(
+                    zygote, data, warm=warm, site_dirs=packages.site_dirs, **bounds
+                )
+            if not outcome.lost or outcome.begun or outcome.stopped:
+                break
+            zygote.close()
+        return outcome
+
+    async def _plain(
+        self,
+        frame: Mapping[str, Any],
+        executor: Program,
+        sdk: SdkFiles,
+        packages: Packages,
+        *,
+        broker: int | None,
+        **bounds: Any,
+    ) -> Outcome:
+        def build(progress_fd: int) -> bytes:
+            more = {"progress_fd": progress_fd, "broker_fd": broker}
+            return build_plain({**frame, **more}, sdk.files)
+
+        return await run_child(self._argv, build, broker_fd=broker, **bounds)
+
+    def _zygote(self, packages: Packages, sdk: SdkFiles) -> Zygote:
+        """The zygote for these packages, started anew when it ended or `_sdk` is another one."""
+        light = light_packages()
+        if packages.names <= light.names:
+            zygote = self._light
+            if zygote is None or not zygote.alive or zygote.sdk_files != sdk.files:
+                if zygote is not None:
+                    zygote.retire()
+                zygote = Zygote(self._argv, sdk.files, packages=light, preload=PRELOADED)
+                self._light = zygote
+            return zygote
+        zygote = self._heavy
+        if zygote is None or not zygote.alive or zygote.sdk_files != sdk.files:
+            if zygote is not None:
+                zygote.retire()
+            zygote = Zygote(
+                self._argv, sdk.files, packages=light, preload=PRELOADED, idle_s=HEAVY_IDLE_S
+            )
+            self._heavy = zygote
+        return zygote
+
+
+def network_of(capabilities: Sequence[Right]) -> str:
+    """How these capabilities reach the network."""
+    return seccomp.BROKER if opens_network(capabilities) else seccomp.NONE
+
 
 def _read(
     outcome: Outcome, manifest: ProgramManifest, mode: Mode, seconds: float, bounds: OutputLimits
@@ -157,14 +262,18 @@ def _read(
     def failed(error: ErrorCode, detail: str, **params: Any) -> Observation:
         return Observation.failed(error, detail, effects=effects, **params)
 
+    if outcome.lost and not outcome.begun:
+        return failed(ErrorCode.SANDBOX_UNAVAILABLE, "the process that starts calls went away")
     if outcome.stopped == "output":
         most = bounds.output_bytes
         return failed(ErrorCode.OUTPUT_TOO_LARGE, f"more than {most} bytes", bytes=most)
     if outcome.stopped == "timeout":
         return failed(ErrorCode.TIMEOUT, f"no answer in {seconds:g} s", seconds=seconds)
-    if code == bootstrap.NO_CAGE and not outcome.begun:
-        return failed(ErrorCode.SANDBOX_UNAVAILABLE, "the limits could not be applied")
-    if code == bootstrap.OUT_OF_MEMORY:
+    if code == worker.NO_CAGE and not outcome.begun:
+        return failed(
+            ErrorCode.SANDBOX_UNAVAILABLE, "the cage could not be closed around the call"
+        )
+    if code == worker.OUT_OF_MEMORY:
         return failed(ErrorCode.RESOURCE_LIMIT, "out of memory")
     if code in _LIMIT_SIGNALS:
         return failed(ErrorCode.RESOURCE_LIMIT, "out of processor time")
