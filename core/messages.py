@@ -110,16 +110,39 @@ class Block:
     text: str
 
 
+ButtonKind = Literal["tap", "location"]
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """Something to press. `token` is opaque (at most 64 bytes) and means a row of the store; a
+    `location` button shares the person's place and has no token."""
+
+    label: str
+    token: str = ""
+    kind: ButtonKind = "tap"
+
+
+Expects = Literal["tap", "text", "location"]
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a person is told. Blocks are shown in order, apart from each other by an empty line
-    (`small` by a line break)."""
+    (`small` by a line break).
+
+    A question has `buttons`, row by row, or `expects` a text or a place; `secret` says that the
+    answer is to be taken out of the chat.
+    """
 
     blocks: tuple[Block, ...]
     lang: str
     turn_id: str | None = None
     final_kind: FinalKind = FinalKind.ANSWER
     repeated: bool = False
+    buttons: tuple[tuple[Button, ...], ...] = ()
+    expects: Expects | None = None
+    secret: bool = False
 
     @property
     def plain(self) -> str:
@@ -133,6 +156,9 @@ class Reply:
             "turn_id": self.turn_id,
             "final_kind": self.final_kind.value,
             "repeated": self.repeated,
+            "buttons": [[[b.label, b.token, b.kind] for b in row] for row in self.buttons],
+            "expects": self.expects,
+            "secret": self.secret,
         }
 
     @classmethod
@@ -143,6 +169,9 @@ class Reply:
             data.get("turn_id"),
             FinalKind(data.get("final_kind", "answer")),
             data.get("repeated") is True,
+            tuple(tuple(Button(*b) for b in row) for row in data.get("buttons") or ()),
+            data.get("expects"),
+            data.get("secret") is True,
         )
 
 
@@ -188,9 +217,23 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionSettled:
+    """A question was answered, refused or ran out: what stands in its place now. `outbox_key` is
+    the row that showed it (None: the channel has no outbox)."""
+
+    turn_id: str
+    text: str
+    outbox_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TurnSuspended:
+    """The turn waits for an answer, in the store and nowhere else. The question stands in the
+    outbox under `outbox_key` already (None: the channel shows `reply` itself)."""
+
     turn_id: str
     reply: Reply
+    outbox_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +254,7 @@ TurnEvent = (
     | StepProgress
     | StepFinished
     | TextDelta
+    | QuestionSettled
     | TurnSuspended
     | TurnClosed
 )
