@@ -43,6 +43,9 @@ class ErrorCode(StrEnum):
     JUDGE_DENIED = "judge_denied"
     CONSENT_UNAVAILABLE = "consent_unavailable"
     NOT_AUTHORIZED = "not_authorized"
+    DECLINED = "declined"
+    QUESTION_EXPIRED = "question_expired"
+    CANCELLED = "cancelled"
     # guards and caps
     DUPLICATE_CALL = "duplicate_call"
     DUPLICATE_READ = "duplicate_read"
