@@ -46,6 +46,8 @@ LAYERS = {
     "core.levels.router": 1,
     "core.levels.spans": 1,
     "core.levels.template": 1,
+    "core.answer_shapes": 1,
+    "core.dialogs": 1,
     # 2 adapters
     "core.catalog.digests": 2,
     "core.catalog.files": 2,
@@ -60,6 +62,7 @@ LAYERS = {
     "core.egress.rules": 1,
     "core.execution.cage": 2,
     "core.execution.paths": 2,
+    "core.execution.world": 2,
     "core.i18n": 2,
     "core.logs": 2,
     "core.store": 2,
@@ -69,6 +72,8 @@ LAYERS = {
     "core.execution.invoke": 3,
     "core.execution.keeping": 3,
     "core.execution.sources": 3,
+    "core.execution.undo": 3,
+    "core.execution.undo_steps": 3,
     "core.learning": 3,
     "core.levels.briefing": 3,
     "core.levels.candidates": 3,
@@ -83,6 +88,7 @@ LAYERS = {
     # 4 doors
     "core.turn": 4,
     "core.turn_ends": 4,
+    "core.turn_undo": 4,
     "core.scheduler": 4,
     # 5 bot
     "bot": 5,

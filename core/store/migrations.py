@@ -227,6 +227,47 @@ CREATE TABLE grants (
 CREATE INDEX grants_expiry ON grants (expires_at) WHERE expires_at IS NOT NULL;
 """,
     ),
+    Migration(
+        3,
+        "dialogs",
+        """
+-- core.store.suspensions
+CREATE TABLE suspensions (
+    id TEXT PRIMARY KEY,
+    kind TEXT NOT NULL
+        CHECK (kind IN ('inputs', 'approval', 'location', 'disambiguation', 'cap')),
+    state TEXT NOT NULL DEFAULT 'open' CHECK (
+        state IN ('open', 'claimed', 'done', 'cancelled', 'expired', 'indeterminate')),
+    turn_id TEXT NOT NULL,
+    actor_id TEXT NOT NULL,
+    conversation TEXT NOT NULL,
+    prompt_key TEXT,
+    message_id TEXT,
+    digest TEXT,
+    fields_json TEXT NOT NULL,
+    cursor INTEGER NOT NULL DEFAULT 0,
+    values_json TEXT,
+    data_json TEXT,
+    state_json TEXT,
+    created_at REAL NOT NULL,
+    expires_at REAL NOT NULL,
+    claimed_at REAL,
+    settled_at REAL
+);
+CREATE INDEX suspensions_open ON suspensions (expires_at) WHERE state = 'open';
+CREATE INDEX suspensions_claimed ON suspensions (claimed_at) WHERE state = 'claimed';
+CREATE INDEX suspensions_conversation ON suspensions (conversation, actor_id, created_at);
+CREATE INDEX suspensions_turn ON suspensions (turn_id);
+CREATE INDEX suspensions_settled ON suspensions (settled_at) WHERE settled_at IS NOT NULL;
+CREATE TABLE suspension_tokens (
+    token_hash TEXT PRIMARY KEY,
+    suspension_id TEXT NOT NULL REFERENCES suspensions (id) ON DELETE CASCADE,
+    cursor INTEGER NOT NULL,
+    choice TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX suspension_tokens_of ON suspension_tokens (suspension_id);
+""",
+    ),
 )
 
 MEMORY: tuple[Migration, ...] = ()

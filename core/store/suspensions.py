@@ -1,0 +1,349 @@
+"""Questions that turns wait for: asked once, claimed once, settled once.
+
+Owns `suspensions` and `suspension_tokens`. A row goes open → claimed → done | indeterminate, or is
+cancelled or expired; nothing goes back. The state of the turn is an opaque JSON object here and is
+wiped, with the values, when the question is settled. Secrets are never stored: encrypted values
+come with the credentials. Knows nothing of what a choice means.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from core.clock import from_ts, to_ts
+from core.dialogs import Field, FieldKind, Suspension, SuspensionKind, SuspensionState
+from core.store.database import Row, Transaction, row_reader
+from core.store.encoding import dump_json, load_json, load_object
+
+
+class Standing(StrEnum):
+    """How a button stands that somebody pressed."""
+
+    OPEN = "open"
+    FOREIGN = "foreign"
+    OVER = "over"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    """What a button means. Only with `OPEN` may it be acted on.
+
+    `FOREIGN`: another person, another chat, or a copy of the message. `OVER`: decided, being
+    worked on, or of an earlier field. `EXPIRED`: out of time, whether that was said yet or not.
+    """
+
+    standing: Standing
+    choice: str
+    suspension: Suspension
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A question taken for resuming, and the state of its turn as it was kept."""
+
+    suspension: Suspension
+    state: Mapping[str, Any]
+
+
+# What each state may be entered from; the claim itself is `claim`'s.
+_FROM = {
+    SuspensionState.DONE: (SuspensionState.CLAIMED,),
+    SuspensionState.INDETERMINATE: (SuspensionState.CLAIMED,),
+    SuspensionState.CANCELLED: (SuspensionState.OPEN, SuspensionState.CLAIMED),
+    SuspensionState.EXPIRED: (SuspensionState.OPEN,),
+}
+
+
+async def open(
+    tx: Transaction,
+    suspension: Suspension,
+    state: Mapping[str, Any],
+    tokens: Mapping[str, str],
+) -> None:
+    """Keep a question and the state of its turn; `tokens` are what its buttons carry → choice.
+
+    Put it in one transaction with the turn's state and the question in the outbox. Only hashes of
+    the tokens are stored. Raises `ValueError` when the values hold a secret, `StoreError` when the
+    id or a token is there already.
+    """
+    _refuse_secrets(suspension.fields, suspension.values)
+    await tx.execute(
+        """INSERT INTO suspensions
+               (id, kind, turn_id, actor_id, conversation, prompt_key, message_id, digest,
+                fields_json, cursor, values_json, data_json, state_json, created_at, expires_at)
+           VALUES (:id, :kind, :turn_id, :actor_id, :conversation, :prompt_key, :message_id,
+                   :digest, :fields, :cursor, :values, :data, :state, :created, :expires)""",
+        {
+            "id": suspension.id,
+            "kind": suspension.kind.value,
+            "turn_id": suspension.turn_id,
+            "actor_id": suspension.actor_id,
+            "conversation": suspension.conversation,
+            "prompt_key": suspension.prompt_key,
+            "message_id": suspension.message_id,
+            "digest": suspension.digest,
+            "fields": dump_json([one.to_json() for one in suspension.fields]),
+            "cursor": suspension.cursor,
+            "values": dump_json(suspension.values),
+            "data": dump_json(suspension.data),
+            "state": dump_json(state),
+            "created": to_ts(suspension.created_at),
+            "expires": to_ts(suspension.expires_at),
+        },
+    )
+    await _add_tokens(tx, suspension, tokens)
+
+
+async def find(tx: Transaction, suspension_id: str) -> tuple[Suspension, SuspensionState] | None:
+    row = await tx.fetch_one("SELECT * FROM suspensions WHERE id = :id", {"id": suspension_id})
+    return None if row is None else (_suspension(row), SuspensionState(row["state"]))
+
+
+async def find_by_token(
+    tx: Transaction,
+    token: str,
+    *,
+    actor_id: str,
+    conversation: str,
+    message_id: str | None = None,
+    now: datetime,
+) -> Pressed | None:
+    """What the button with this token means when this person presses it here; None: nothing.
+
+    `message_id` is the message whose button was pressed; it is compared once the question's own
+    is known. Changes nothing: `claim` or `advance` in the same transaction decides.
+    """
+    row = await tx.fetch_one(
+        """SELECT suspensions.*, suspension_tokens.choice,
+                  suspension_tokens.cursor AS token_cursor
+           FROM suspension_tokens JOIN suspensions ON id = suspension_id
+           WHERE token_hash = :hash""",
+        {"hash": _hash(token)},
+    )
+    if row is None:
+        return None
+    suspension = _suspension(row)
+    # A message that a later field left behind is not compared: its buttons are over, not foreign.
+    copied = (
+        row["token_cursor"] == suspension.cursor
+        and message_id is not None
+        and suspension.message_id not in (None, message_id)
+    )
+    theirs = suspension.actor_id == actor_id and suspension.conversation == conversation
+    if copied or not theirs:
+        standing = Standing.FOREIGN
+    elif row["state"] == SuspensionState.EXPIRED:
+        standing = Standing.EXPIRED
+    elif row["state"] != SuspensionState.OPEN or row["token_cursor"] != suspension.cursor:
+        standing = Standing.OVER
+    else:
+        standing = Standing.OPEN if suspension.expires_at > now else Standing.EXPIRED
+    return Pressed(standing, row["choice"], suspension)
+
+
+async def find_by_message(
+    tx: Transaction, conversation: str, actor_id: str, message: str
+) -> tuple[Suspension, SuspensionState] | None:
+    """The question of this person that was asked as this message (its id or outbox key), also one
+    that is over: a reply to it must not be taken for the answer to another."""
+    row = await tx.fetch_one(
+        """SELECT * FROM suspensions
+           WHERE conversation = :conversation AND actor_id = :actor
+             AND (message_id = :message OR prompt_key = :message)
+           ORDER BY created_at DESC, rowid DESC LIMIT 1""",
+        {"conversation": conversation, "actor": actor_id, "message": message},
+    )
+    return None if row is None else (_suspension(row), SuspensionState(row["state"]))
+
+
+async def open_of(
+    tx: Transaction, conversation: str, actor_id: str, now: datetime
+) -> list[Suspension]:
+    """What this person may answer here now, newest first."""
+    rows = await tx.fetch_all(
+        """SELECT * FROM suspensions
+           WHERE state = 'open' AND conversation = :conversation AND actor_id = :actor
+             AND expires_at > :now
+           ORDER BY created_at DESC, rowid DESC""",
+        {"conversation": conversation, "actor": actor_id, "now": to_ts(now)},
+    )
+    return [_suspension(row) for row in rows]
+
+
+async def claim(tx: Transaction, suspension_id: str, now: datetime) -> Claimed | None:
+    """Take an open question for resuming. None if unknown, out of time, or taken or settled.
+
+    Safe to call twice: of any number of callers exactly one gets it, and must settle it.
+    """
+    row = await tx.fetch_one(
+        """UPDATE suspensions SET state = 'claimed', claimed_at = :now
+           WHERE id = :id AND state = 'open' AND expires_at > :now RETURNING *""",
+        {"id": suspension_id, "now": to_ts(now)},
+    )
+    return None if row is None else Claimed(_suspension(row), load_object(row["state_json"]))
+
+
+async def advance(
+    tx: Transaction,
+    suspension: Suspension,
+    values: Mapping[str, Any],
+    *,
+    now: datetime,
+    to: int | None = None,
+    tokens: Mapping[str, str] | None = None,
+    prompt_key: str | None = None,
+) -> Suspension | None:
+    """Keep the answer to the field that is asked and ask the next one (or the field `to`).
+
+    The question stays open and its end stays as it is; buttons of a field that is left are
+    void, and `tokens` are those of the new one. With a `prompt_key` it stands in a new message.
+    None: this field was answered already, or the question is out of time or over. Raises
+    `ValueError` when the values hold a secret.
+    """
+    _refuse_secrets(suspension.fields, values)
+    moved = replace(
+        suspension,
+        cursor=suspension.cursor + 1 if to is None else to,
+        values=dict(values),
+        prompt_key=prompt_key or suspension.prompt_key,
+        message_id=suspension.message_id if prompt_key is None else None,
+    )
+    changed = await tx.execute(
+        """UPDATE suspensions SET cursor = :cursor, values_json = :values,
+               prompt_key = :prompt_key,
+               message_id = CASE WHEN :again THEN NULL ELSE message_id END
+           WHERE id = :id AND state = 'open' AND cursor = :before AND expires_at > :now""",
+        {
+            "id": suspension.id,
+            "before": suspension.cursor,
+            "cursor": moved.cursor,
+            "values": dump_json(moved.values),
+            "prompt_key": moved.prompt_key,
+            "again": prompt_key is not None,
+            "now": to_ts(now),
+        },
+    )
+    if not changed:
+        return None
+    await _add_tokens(tx, moved, tokens or {})
+    return moved
+
+
+async def settle(
+    tx: Transaction, suspension_id: str, state: SuspensionState | str, now: datetime
+) -> bool:
+    """End a question for good. False: it was settled already, or may not end so from where it is
+    (only what is open expires or is dropped unclaimed; only what is claimed is done)."""
+    state = SuspensionState(state)
+    changed = await tx.execute(
+        """UPDATE suspensions SET state = :state, settled_at = :now, state_json = NULL,
+               values_json = NULL
+           WHERE id = :id AND state IN (SELECT value FROM json_each(:from))""",
+        {
+            "id": suspension_id,
+            "state": state.value,
+            "now": to_ts(now),
+            "from": dump_json([one.value for one in _FROM[state]]),
+        },
+    )
+    return changed == 1
+
+
+async def due(tx: Transaction, now: datetime) -> list[Suspension]:
+    """Open questions that are out of time and have not been told so, oldest first."""
+    rows = await tx.fetch_all(
+        """SELECT * FROM suspensions WHERE state = 'open' AND expires_at <= :now
+           ORDER BY expires_at, rowid""",
+        {"now": to_ts(now)},
+    )
+    return [_suspension(row) for row in rows]
+
+
+async def next_expiry(tx: Transaction) -> datetime | None:
+    """When the next open question runs out (perhaps long ago); None when none is open."""
+    row = await tx.fetch_one(
+        "SELECT MIN(expires_at) AS soonest FROM suspensions WHERE state = 'open'"
+    )
+    return None if row is None or row["soonest"] is None else from_ts(row["soonest"])
+
+
+async def claimed_unsettled(tx: Transaction) -> list[Claimed]:
+    """Questions that were claimed and never settled, oldest first: what a crash left."""
+    rows = await tx.fetch_all(
+        "SELECT * FROM suspensions WHERE state = 'claimed' ORDER BY claimed_at, rowid"
+    )
+    return [Claimed(_suspension(row), load_object(row["state_json"])) for row in rows]
+
+
+async def of_turn(tx: Transaction, turn_id: str) -> list[tuple[Suspension, SuspensionState]]:
+    """The questions of a turn in the order they were asked."""
+    rows = await tx.fetch_all(
+        "SELECT * FROM suspensions WHERE turn_id = :turn_id ORDER BY created_at, rowid",
+        {"turn_id": turn_id},
+    )
+    return [(_suspension(row), SuspensionState(row["state"])) for row in rows]
+
+
+async def note_message(tx: Transaction, suspension_id: str, message_id: str) -> None:
+    """Remember which message of the chat shows the question."""
+    await tx.execute(
+        "UPDATE suspensions SET message_id = :message_id WHERE id = :id",
+        {"id": suspension_id, "message_id": message_id},
+    )
+
+
+async def purge(tx: Transaction, older_than: datetime) -> int:
+    """Delete questions that were settled before then, with their tokens; how many."""
+    return await tx.execute(
+        "DELETE FROM suspensions WHERE settled_at < :before", {"before": to_ts(older_than)}
+    )
+
+
+async def _add_tokens(tx: Transaction, suspension: Suspension, tokens: Mapping[str, str]) -> None:
+    for token, choice in tokens.items():
+        await tx.execute(
+            """INSERT INTO suspension_tokens (token_hash, suspension_id, cursor, choice)
+               VALUES (:hash, :id, :cursor, :choice)""",
+            {
+                "hash": _hash(token),
+                "id": suspension.id,
+                "cursor": suspension.cursor,
+                "choice": choice,
+            },
+        )
+
+
+def _refuse_secrets(fields: tuple[Field, ...], values: Mapping[str, Any]) -> None:
+    kept = [f.var for f in fields if f.kind is FieldKind.SECRET and values.get(f.var) is not None]
+    if kept:
+        raise ValueError(f"a secret would be stored in clear: {', '.join(kept)}")
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+@row_reader
+def _suspension(row: Row) -> Suspension:
+    return Suspension(
+        id=row["id"],
+        kind=SuspensionKind(row["kind"]),
+        turn_id=row["turn_id"],
+        actor_id=row["actor_id"],
+        conversation=row["conversation"],
+        created_at=from_ts(row["created_at"]),
+        expires_at=from_ts(row["expires_at"]),
+        fields=tuple(Field.from_json(one) for one in load_json(row["fields_json"]) or ()),
+        cursor=row["cursor"],
+        values=load_object(row["values_json"]),
+        digest=row["digest"],
+        prompt_key=row["prompt_key"],
+        message_id=row["message_id"],
+        data=load_object(row["data_json"]),
+    )
