@@ -89,6 +89,10 @@ class ErrorCode(StrEnum):
     HOST_NOT_FOUND = "host_not_found"
     TLS_FAILED = "tls_failed"
     UNSUPPORTED = "unsupported"
+    # taking back
+    CHANGED_SINCE = "changed_since"
+    COPY_GONE = "copy_gone"
+    NOT_UNDOABLE = "not_undoable"
     # model
     MODEL_UNREACHABLE = "model_unreachable"
     MODEL_TIMEOUT = "model_timeout"

@@ -26,6 +26,9 @@ from core.errors import (
 from core.execution.context import Exchange, TurnContext, private_hosts_for
 from core.execution.invoke import Gate
 from core.execution.paths import scope_for
+from core.execution.recovery import settle_effects, turns_left
+from core.execution.undo import Undo
+from core.execution.undo_steps import is_undo_request
 from core.i18n import Texts
 from core.language import choose_lang, clean_request
 from core.levels.engines import Engines
@@ -50,6 +53,7 @@ from core.store.stores import Stores
 from core.store.turn_log import TurnLog, append_missing
 from core.turn_ends import TurnEnds
 from core.turn_state import TurnState
+from core.turn_undo import undo_closing, undo_turn
 
 log = logging.getLogger(__name__)
 
@@ -111,6 +115,7 @@ class Turns:
             turn_log=turn_log,
             outbox_channels=outbox_channels,
         )
+        self._undo = Undo(gate.cage, stores, clock)
         self._locks: dict[str, asyncio.Lock] = {}
         self._running: dict[str, _Running] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -159,22 +164,13 @@ class Turns:
         Turns of channels with an inbox are delivered again by it and settle themselves then.
         """
         await append_missing(self._stores.main, self._turn_log)
-        interrupted = ErrorInfo(ErrorCode.INTERRUPTED)
-        async with self._stores.main.read() as tx:
-            left = await turns.running(tx)
-        for stored in left:
-            address = ChatAddress.from_key(stored.conversation)
-            if address.channel in self._ends.outbox_channels:
-                continue
-            async with self._stores.main.read() as tx:
-                actor = await actors.get_actor(tx, stored.actor_id)
-            if actor is not None:
-                context = self._context(
-                    stored.id, actor, address, stored.lang, stored.started_at, stored.request, ()
-                )
-                await self._ends.cut_short(
-                    context, TurnState(stored.id, stored.request), interrupted
-                )
+        await settle_effects(self._stores, self._clock)
+        left = await turns_left(self._stores, but_of=self._ends.outbox_channels)
+        for old, actor, address in left:
+            asked, lang = old.request, old.lang
+            context = self._context(old.id, actor, address, lang, old.started_at, asked, ())
+            state = TurnState(old.id, asked)
+            await self._ends.cut_short(context, state, ErrorInfo(ErrorCode.INTERRUPTED))
 
     async def warm(self) -> None:
         """Let the model read the part of the prompt that never changes, so that the first turn
@@ -293,7 +289,8 @@ class Turns:
     async def _closed(self, context: TurnContext, outcome: Outcome) -> TurnClosed:
         """The end of a turn; when its words cannot be made, an end in the simplest words."""
         try:
-            return await self._ends.close(context, outcome)
+            words = undo_closing(self._texts, context, outcome)
+            return await self._ends.close(context, outcome, closing=words)
         except StoreError:
             raise
         except Exception as exc:
@@ -329,6 +326,9 @@ class Turns:
             running.state = new
 
         try:
+            if is_undo_request(request):
+                emit = queue.put_nowait
+                return await undo_turn(self._undo, self._texts, context, state, emit, on_state)
             proposer = await self._engines.choose(context)
             return await self._runner.run(
                 context,

@@ -15,6 +15,9 @@ from core.clock import from_ts, to_ts
 from core.store.database import Row, Transaction, row_reader
 from core.store.encoding import dump_json, load_json
 
+# The tool under whose name taking back a turn is journalled.
+UNDO_LAST_TURN = "undo_last_turn"
+
 
 class EffectState(StrEnum):
     STARTED = "started"
@@ -115,6 +118,33 @@ async def open_effects(tx: Transaction) -> list[StoredEffect]:
         "SELECT * FROM effects WHERE state = 'started' ORDER BY started_at, rowid"
     )
     return [_stored(row) for row in rows]
+
+
+async def last_to_undo(tx: Transaction, actor_id: str) -> list[StoredEffect]:
+    """The effects of the last turn of an actor that changed something, or may have; a turn that
+    runs and one that only took back another do not count. Empty: there is none."""
+    rows = await tx.fetch_all(
+        """SELECT * FROM effects WHERE turn_id = (
+               SELECT turns.id FROM turns WHERE turns.actor_id = :actor_id
+                   AND turns.state != 'running'
+                   AND EXISTS (SELECT 1 FROM effects AS mine WHERE mine.turn_id = turns.id
+                               AND mine.state IN ('done', 'unknown') AND mine.tool != :undo)
+               ORDER BY turns.started_at DESC, turns.rowid DESC LIMIT 1)
+           AND tool != :undo ORDER BY step""",
+        {"actor_id": actor_id, "undo": UNDO_LAST_TURN},
+    )
+    return [_stored(row) for row in rows]
+
+
+async def undone_at(tx: Transaction, turn_id: str) -> datetime | None:
+    """When a turn was taken back; None: it was not, or that was cut short."""
+    row = await tx.fetch_one(
+        """SELECT MAX(COALESCE(ended_at, started_at)) AS at FROM effects
+           WHERE tool = :undo AND state = 'done' AND json_extract(summary_json, '$.undoes') = :id
+             AND json_extract(summary_json, '$.partial') IS NULL""",
+        {"undo": UNDO_LAST_TURN, "id": turn_id},
+    )
+    return None if row is None or row["at"] is None else from_ts(row["at"])
 
 
 @row_reader

@@ -1,0 +1,246 @@
+"""Taking back the last turn of a person that changed something: newest effect first, item by item.
+
+What changed since is left alone and said. Goes through the cage with the executors that move and
+delete, so it can do no more than they; what it takes away goes to the trash like anything
+deleted. It is journalled like any other change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.clock import Clock
+from core.errors import CallRefused, ErrorCode, ErrorInfo, to_error_info
+from core.execution import keeping, world
+from core.execution.cage.process import ProcessCage
+from core.execution.context import TurnContext
+from core.execution.paths import TRASH, check_scope, folders_of, is_refused
+from core.execution.undo_steps import UNDO_LAST_TURN, UndoItem, items_of
+from core.observation import Effects, Observation
+from core.store import effects, turns
+from core.store.effects import StoredEffect
+from core.store.stores import Stores
+from core.turn_state import StepRecord, TurnState
+
+_MOVE, _DELETE = "move_files", "delete_files"
+
+
+@dataclass(slots=True)
+class _Run:
+    """One undo while it goes on. `vacated`: places that it made free itself."""
+
+    context: TurnContext
+    step: int
+    vacated: set[str] = field(default_factory=set)
+    touched: bool = False
+    unsure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """Holds what undoing needs; keeps nothing of any turn."""
+
+    cage: ProcessCage
+    stores: Stores
+    clock: Clock
+
+    async def take_back(self, context: TurnContext, state: TurnState) -> StepRecord:
+        """Take back the last turn of this actor that changed something, as the next step of a
+        turn.
+
+        `metadata.status` is `undone`, `already` (it was, at `undone_at`), or `nothing`; with
+        `undone` there is one entry per item: `path`, `did` (restore, move, remove, already), or
+        its error. A second time is `already` and does nothing. Never raises for what items do.
+        """
+        started = self.clock.monotonic()
+        async with self.stores.main.read() as tx:
+            journal = await effects.last_to_undo(tx, context.actor.id)
+            turn = await turns.get(tx, journal[0].turn_id) if journal else None
+            undone_at = await effects.undone_at(tx, journal[0].turn_id) if journal else None
+        key: str | None = None
+        if not journal:
+            observation = Observation(ok=True, metadata={"status": "nothing"})
+        elif undone_at is not None:
+            about = _about(journal, turn)
+            when = {"undone_at": undone_at.isoformat()}
+            observation = Observation(ok=True, metadata={"status": "already", **about, **when})
+        else:
+            items = items_of(journal)
+            key = await self._open_journal(context, state, journal[0].turn_id, items)
+            observation = await self._put_back(context, len(state.steps) + 1, items)
+            about = {"status": "undone", **_about(journal, turn)}
+            observation = Observation(
+                ok=observation.ok,
+                entries=observation.entries,
+                metadata={**about, **observation.metadata},
+                error=observation.error,
+                effects=observation.effects,
+            )
+        record = StepRecord(
+            number=len(state.steps) + 1,
+            tool=UNDO_LAST_TURN,
+            raw_args={},
+            resolved_args={},
+            observation=observation,
+            shown={},
+            ran=True,
+            latency_ms=round((self.clock.monotonic() - started) * 1000),
+        )
+        return await keeping.keep(self.stores, self.clock, context, state, record, journal=key)
+
+    async def _open_journal(
+        self, context: TurnContext, state: TurnState, undoes: str, items: Sequence[UndoItem]
+    ) -> str:
+        number = len(state.steps) + 1
+        key = effects.effect_key(context.turn_id, number)
+        known = [item for item in items if item.do != "none"]
+        async with self.stores.main.write() as tx:
+            await effects.start(
+                tx,
+                key=key,
+                turn_id=context.turn_id,
+                step=number,
+                tool=UNDO_LAST_TURN,
+                before={"found": [_left(item) for item in known]},
+                expected={"wanted": [_former(item) for item in known], "undo": None},
+                summary={
+                    "undoes": undoes,
+                    "targets": [item.path for item in known],
+                    "count": len(known),
+                },
+                now=self.clock.now(),
+            )
+        return key
+
+    async def _put_back(
+        self, context: TurnContext, step: int, items: Sequence[UndoItem]
+    ) -> Observation:
+        run = _Run(context, step)
+        entries: list[dict[str, Any]] = []
+        for item in items:
+            try:
+                entries.append(await self._one(run, item))
+            except CallRefused as exc:
+                error = to_error_info(exc)
+                entries.append({"ok": False, "path": item.path, "error": error.to_json()})
+        good = sum(entry["ok"] for entry in entries)
+        failed = next((e["error"] for e in entries if not e["ok"]), None)
+        left = Effects.DONE if run.touched else Effects.NONE
+        return Observation(
+            ok=good > 0 or failed is None,
+            entries=tuple(entries),
+            metadata={
+                "count": len(entries),
+                "ok_count": good,
+                "failed_count": len(entries) - good,
+            },
+            error=ErrorInfo.from_json(failed) if failed and not good else None,
+            effects=Effects.UNKNOWN if run.unsure else left,
+        )
+
+    async def _one(self, run: _Run, item: UndoItem) -> dict[str, Any]:
+        """Put one thing back, if the world is as it was left. Raises `CallRefused`."""
+        if item.do == "none":
+            raise CallRefused(ErrorCode.NOT_UNDOABLE, "the journal knows no way back")
+        for path in filter(None, (item.path, item.source)):
+            self._check(run.context, path)
+        if await asyncio.to_thread(_is_already, item, run.vacated):
+            return {"ok": True, "path": item.path, "did": "already"}
+        await asyncio.to_thread(_check_unchanged, item, run.vacated)
+        if item.do == "remove" or (item.do == "restore" and world.is_there(item.path)):
+            await self._call(run, _DELETE, {"paths": [item.path]})
+        if item.source is not None:
+            moved = await self._call(run, _MOVE, {"paths": [item.source], "dst": item.path})
+            if moved.get("path") != item.path:
+                raise CallRefused(ErrorCode.CHANGED_SINCE, "something came in between")
+            run.vacated.add(item.source)
+        else:
+            run.vacated.add(item.path)
+        return {"ok": True, "path": item.path, "did": item.do}
+
+    def _check(self, context: TurnContext, path: str) -> None:
+        """The actor's rights of today, not those of the turn that is taken back."""
+        check_scope(path, context.scope, write=True)
+        if is_refused(path, context.scope, mutating=True):
+            raise CallRefused(ErrorCode.FORBIDDEN_PATH, "a place that no tool may touch")
+
+    async def _call(self, run: _Run, tool: str, args: dict[str, Any]) -> Mapping[str, Any]:
+        """The only entry of a call of one item. Raises `CallRefused` when it did not work."""
+        context = run.context
+        # Also one that is no longer offered for planning.
+        executor = context.catalog.executors.get(tool)
+        if executor is None:
+            raise CallRefused(ErrorCode.EXECUTOR_CHANGED, f"{tool} is not there any more")
+        manifest = executor.manifest
+        document = {
+            "paths": [*args["paths"], *filter(None, [args.get("dst")])],
+            "product_home": context.scope.product_home,
+            "workspace": context.scope.workspace,
+            "v": 1,
+            "tool": tool,
+            "args": args,
+            "lang": context.lang,
+            "tz": context.tz,
+            "now": context.now.isoformat(),
+            "turn_id": context.turn_id,
+            "step": run.step,
+            "actor_id": context.actor.id,
+            **folders_of(manifest, context.scope),
+            "home": context.scope.home,
+            "trash_name": TRASH,
+            "private_hosts": [],
+            "user_agent": "Metnos",
+        }
+        observation = await self.cage.run(executor, context.catalog.sdk, document)
+        run.touched = run.touched or observation.effects is not Effects.NONE
+        run.unsure = run.unsure or observation.effects is Effects.UNKNOWN
+        if observation.ok and observation.entries:
+            return observation.entries[0]
+        error = observation.error or ErrorInfo(ErrorCode.INTERNAL)
+        raise CallRefused(error.code, error.detail, **dict(error.params))
+
+
+def _is_already(item: UndoItem, vacated: set[str]) -> bool:
+    """Whether the thing is as it was before the turn: it never was changed, or is back."""
+    if item.path in vacated or item.found is None or not world.is_as(item.found):
+        return False
+    if item.do == "move" and item.source is not None:
+        return not world.is_there(item.source)
+    return True
+
+
+def _check_unchanged(item: UndoItem, vacated: set[str]) -> None:
+    if item.do == "restore" and item.source is not None and not world.is_there(item.source):
+        raise CallRefused(ErrorCode.COPY_GONE, "what was kept of it is gone")
+    if item.do == "move":
+        if item.wanted is None or not world.is_as(item.wanted) or world.is_there(item.path):
+            raise CallRefused(ErrorCode.CHANGED_SINCE, "it is not as it was left")
+        return
+    if item.path in vacated:
+        # Taking back a later change has made the place free.
+        if world.is_there(item.path):
+            raise CallRefused(ErrorCode.CHANGED_SINCE, "something came in between")
+        return
+    if item.wanted is None or not world.is_as(item.wanted):
+        raise CallRefused(ErrorCode.CHANGED_SINCE, "it is not as it was left")
+
+
+def _left(item: UndoItem) -> dict[str, Any]:
+    return dict(item.wanted or {"path": item.source or item.path, "exists": True})
+
+
+def _former(item: UndoItem) -> dict[str, Any]:
+    return dict(item.found or {"path": item.path, "exists": item.do != "remove"})
+
+
+def _about(journal: Sequence[StoredEffect], turn: turns.StoredTurn | None) -> dict[str, Any]:
+    ended: dt.datetime = (turn.ended_at if turn else None) or journal[-1].started_at
+    return {
+        "undoes": journal[0].turn_id,
+        "request": "" if turn is None else turn.request,
+        "changed_at": ended.isoformat(),
+    }

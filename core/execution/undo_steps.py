@@ -1,0 +1,106 @@
+"""What taking back a turn consists of: its effects, newest first, item by item.
+
+Also the words that ask for it. Pure: reads the journal's rows, knows neither world nor store.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from core.store.effects import UNDO_LAST_TURN, EffectState, StoredEffect
+
+__all__ = ["UNDO_LAST_TURN", "UndoItem", "is_undo_request", "items_of"]
+
+Doing = Literal["restore", "move", "remove", "none"]
+
+MOST_WORDS = 60
+_COMMAND = re.compile(r"/undo(?:@\w+)?", re.IGNORECASE)
+_WHAT_IT = (
+    "tutto|(?:tutto )?(?:quello|cio) che hai (?:appena )?fatto"
+    "|(?:l )?ultim[oa](?: (?:operazione|azione|modifica|cosa|turno|passo))?"
+    "|quest[oa]|le (?:ultime )?modifiche|la modifica|l operazione"
+)
+_WHAT_EN = (
+    "it|that|this|everything|(?:all )?(?:what|that) you (?:just )?did|(?:the|your) changes?"
+    "|(?:the |your |my )?last (?:turn|action|change|changes|operation|thing|step|one)"
+)
+_WHOLE = re.compile(
+    "annulla|annullalo|annullala|disfa|undo"
+    f"|(?:annulla|disfa) (?:{_WHAT_IT})"
+    "|rimetti (?:tutto )?com ?era(?: prima)?"
+    f"|(?:undo|revert|take back) (?:{_WHAT_EN})"
+    "|put (?:it|everything|that) back(?: (?:as|the way) it was)?"
+)
+_COURTESY = re.compile(r"^(?:per favore|ok|please|no)\s+|\s+(?:per favore|grazie|please|thanks)$")
+
+
+@dataclass(frozen=True, slots=True)
+class UndoItem:
+    """One thing to put back: `source` goes to `path` (restore, move), or what was made at `path`
+    goes away (remove). `none`: the journal knows no way back.
+
+    `wanted`: how the changed place was left; `found`: how `path` was before. None: not recorded.
+    """
+
+    do: Doing
+    path: str
+    source: str | None = None
+    wanted: Mapping[str, Any] | None = None
+    found: Mapping[str, Any] | None = None
+
+
+def is_undo_request(text: str) -> bool:
+    """Whether the whole of a text asks to take back what was done last; a text that says more
+    than that, whatever it says, is a request like any other."""
+    spoken = text.strip()
+    if len(spoken) > MOST_WORDS:
+        return False
+    if _COMMAND.fullmatch(spoken):
+        return True
+    folded = unicodedata.normalize("NFKD", spoken).lower()
+    bare = "".join(c for c in folded if not unicodedata.combining(c))
+    if "?" in bare:
+        return False
+    words = " ".join(re.sub(r"[^a-z0-9]+", " ", bare).split())
+    for _ in range(2):
+        words = _COURTESY.sub("", words)
+    return _WHOLE.fullmatch(words) is not None
+
+
+def items_of(effects: Sequence[StoredEffect]) -> list[UndoItem]:
+    """What to put back for these effects of a turn, in the order to be done."""
+    items: list[UndoItem] = []
+    for effect in sorted(effects, key=lambda one: one.step, reverse=True):
+        if effect.state in {EffectState.DONE, EffectState.UNKNOWN}:
+            items += _items(effect)
+    return items
+
+
+def _items(effect: StoredEffect) -> Iterator[UndoItem]:
+    expected = effect.expected if isinstance(effect.expected, Mapping) else {}
+    before = effect.before if isinstance(effect.before, Mapping) else {}
+    wanted, found = _by_path(expected.get("wanted")), _by_path(before.get("found"))
+    steps = [step for step in expected.get("undo") or () if isinstance(step, Mapping)]
+    if not steps:
+        summary = effect.summary if isinstance(effect.summary, Mapping) else {}
+        for target in summary.get("targets") or [effect.tool]:
+            yield UndoItem("none", str(target))
+    for step in steps:
+        match step:
+            case {"do": "remove", "path": str(path)}:
+                yield UndoItem("remove", path, None, wanted.get(path), found.get(path))
+            case {"do": "restore", "from": str(source), "to": str(path)}:
+                yield UndoItem("restore", path, source, wanted.get(path), found.get(path))
+            case {"do": "move", "from": str(source), "to": str(path)}:
+                yield UndoItem("move", path, source, wanted.get(source), found.get(path))
+            case _:
+                yield UndoItem("none", str(step.get("to") or step.get("path") or effect.tool))
+
+
+def _by_path(states: Any) -> dict[str, Mapping[str, Any]]:
+    listed = states if isinstance(states, list) else []
+    return {str(one["path"]): one for one in listed if isinstance(one, Mapping) and "path" in one}
