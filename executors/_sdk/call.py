@@ -21,6 +21,7 @@ class Call:
     `trash_name`: name of the folder under a root where deleted things go.
     `closed`: places inside the roots where no tool may look: `trees` (absolute), `names` of
     folders at any depth, `files` as pairs of a folder on the way and a last name.
+    `services`: addresses of services that are not the public ones, by name (`photon`).
     `mode`: "run", or "preview" when nothing may be changed.
     """
 
@@ -42,6 +43,7 @@ class Call:
         self.home: str = document.get("home", "/nonexistent")
         self.trash_name: str = document.get("trash_name", ".metnos-trash")
         self.closed: dict[str, Any] = dict(document.get("closed") or {})
+        self.services: dict[str, str] = dict(document.get("services") or {})
         self.user_agent: str = document.get("user_agent", "Metnos")
         self._now: str = document.get("now", "1970-01-01T00:00:00+00:00")
         self._progress = progress

@@ -15,6 +15,8 @@ NAMES = (
     "get_now",
     "get_urls",
     "read_urls_html",
+    "find_places",
+    "get_places",
     "filter_entries",
     "sort_entries",
     "compute_entries",

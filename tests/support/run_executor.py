@@ -94,6 +94,7 @@ def call_document(
     home: Path | str = "/nonexistent",
     private_hosts: Sequence[str] = (),
     closed: Mapping[str, Any] | None = None,
+    services: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """A call document as the gate writes it."""
     return {
@@ -112,6 +113,7 @@ def call_document(
         "home": str(home),
         "trash_name": ".metnos-trash",
         "private_hosts": list(private_hosts),
+        "services": dict(services or {}),
         "user_agent": "Metnos/0.1 (test)",
     }
 
