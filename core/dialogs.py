@@ -1,7 +1,7 @@
 """The questions of a turn that waits: their kinds and fields, and which of them a text answers.
 
 Pure. Callers pass the open questions, the person's words and the date; nothing here knows of
-Telegram, of SQLite or of a model. The readings of a text stand in `core.answer_shapes`.
+Telegram, of SQLite or of a model. How a text is read stands in the `core.answer_…` modules.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from enum import StrEnum
 from typing import Any
 
 from core import answer_shapes as shapes
+from core.answer_dates import read_date
+from core.answer_numbers import read_number, read_place_in_list
 
 MAX_FIELDS = 30
 MAX_TEXT = 4000
@@ -199,10 +201,10 @@ def parse_answer(field: Field, text: str, *, lang: str, today: date) -> Answer |
             said = shapes.read_yes_no(text)
             return None if said is None else Answer(said, text)
         case FieldKind.NUMBER:
-            number = shapes.read_number(text, lang=lang)
+            number = read_number(text, lang=lang)
             return None if number is None else Answer(number, text)
         case FieldKind.DATE:
-            day = shapes.read_date(text, today=today)
+            day = read_date(text, today=today)
             return None if day is None else Answer(day.isoformat(), text)
         case FieldKind.CHOICE:
             return _choice(field.options, text)
@@ -269,8 +271,10 @@ def _is_plainly(kind: FieldKind, text: str) -> bool:
     """Whether a text that nobody marked as a reply may be taken: free kinds fit nearly anything,
     so that a new request must be told from an answer by its looks."""
     match kind:
-        case FieldKind.TEXT | FieldKind.LOCATION:
+        case FieldKind.TEXT:
             return not shapes.looks_like_request(text)
+        case FieldKind.LOCATION:
+            return shapes.looks_like_address(text) or shapes.read_coordinates(text) is not None
         case FieldKind.SECRET:
             # One word: better taken for the secret than told to a model.
             return len(text.split()) == 1
@@ -308,7 +312,7 @@ def _option(options: Sequence[Option], text: str) -> Option | None:
     labels = [shapes.fold(option.label) for option in options]
     if folded and labels.count(folded) == 1:
         return options[labels.index(folded)]
-    place = shapes.read_place_in_list(text)
+    place = read_place_in_list(text)
     # Where the labels begin with numbers themselves, "3" means one of them or nothing.
     if place is not None and not any(label[:1].isdigit() for label in labels):
         return options[place - 1] if place <= len(options) else None

@@ -46,6 +46,8 @@ LAYERS = {
     "core.levels.router": 1,
     "core.levels.spans": 1,
     "core.levels.template": 1,
+    "core.answer_dates": 1,
+    "core.answer_numbers": 1,
     "core.answer_shapes": 1,
     "core.dialogs": 1,
     # 2 adapters
@@ -62,15 +64,18 @@ LAYERS = {
     "core.egress.rules": 1,
     "core.execution.cage": 2,
     "core.execution.paths": 2,
+    "core.execution.preimages": 2,
     "core.execution.world": 2,
     "core.i18n": 2,
     "core.logs": 2,
     "core.store": 2,
     # 3 walk
     "core.execution.builtins": 3,
+    "core.execution.consent": 3,
     "core.execution.context": 3,
     "core.execution.invoke": 3,
     "core.execution.keeping": 3,
+    "core.execution.recovery": 3,
     "core.execution.sources": 3,
     "core.execution.undo": 3,
     "core.execution.undo_steps": 3,
@@ -88,6 +93,9 @@ LAYERS = {
     # 4 doors
     "core.turn": 4,
     "core.turn_ends": 4,
+    "core.turn_question": 4,
+    "core.turn_resume": 4,
+    "core.turn_setup": 4,
     "core.turn_undo": 4,
     "core.scheduler": 4,
     # 5 bot

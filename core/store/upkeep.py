@@ -1,12 +1,12 @@
-"""What the store throws away by itself: settled messages, expired entries and grants, old
-notices."""
+"""What the store throws away by itself: settled messages and questions, expired entries and
+grants, old notices."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.store import grants, inbox, outbox, pairing, scratchpad
+from core.store import grants, inbox, outbox, pairing, scratchpad, suspensions
 from core.store.stores import Stores
 
 KEEP_MESSAGES = timedelta(days=7)
@@ -35,4 +35,5 @@ async def tidy(stores: Stores, now: datetime) -> Tidied:
         )
         await pairing.prune(tx, now)
         await grants.purge(tx, now)
+        await suspensions.purge(tx, before)
     return tidied
