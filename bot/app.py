@@ -17,6 +17,7 @@ from core.clock import Clock, SystemClock
 from core.config import Settings
 from core.egress.broker import Broker
 from core.errors import StoreError, to_error_info
+from core.execution import preimages
 from core.execution.cage.process import ProcessCage
 from core.execution.invoke import Gate
 from core.i18n import Texts
@@ -80,6 +81,7 @@ async def open_house(
         stack.push_async_callback(stores.close)
         stage_release(settings)
         await upkeep.tidy(stores, now.now())
+        await empty_trash(settings, stores, now)
         texts, prompts = load_texts(), Prompts(shipped_root() / "locales")
         server = bundled_server(settings)
         if server is not None:
@@ -123,6 +125,13 @@ async def open_house(
         stack.push_async_callback(turns.close)
         await turns.recover()
         yield House(settings, now, texts, stores, loader, tiers, turns, server)
+
+
+async def empty_trash(settings: Settings, stores: Stores, clock: Clock) -> None:
+    """Delete for good what has been in the trash for its thirty days."""
+    now = clock.now()
+    folders = await preimages.folders_with_trash(stores, settings, now)
+    await asyncio.to_thread(preimages.purge, folders, older_than=now - preimages.KEEP)
 
 
 def open_cage(settings: Settings) -> ProcessCage:
@@ -203,5 +212,6 @@ async def _tidy_hourly(house: House) -> None:
         await asyncio.sleep(3600)
         try:
             await upkeep.tidy(house.stores, house.clock.now())
+            await empty_trash(house.settings, house.stores, house.clock)
         except StoreError:
             log.exception("upkeep failed")

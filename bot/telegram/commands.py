@@ -21,7 +21,7 @@ from core.store.database import Database
 log = logging.getLogger(__name__)
 
 # In the order in which Telegram's menu shows them.
-_MENU = ("help", "stop", "status", "lang")
+_MENU = ("help", "undo", "stop", "status", "lang")
 
 
 class RunningTurn(Protocol):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.clock import Clock
@@ -22,6 +22,7 @@ from core.execution.paths import TRASH, check_scope, folders_of, is_refused
 from core.execution.undo_steps import UNDO_LAST_TURN, UndoItem, items_of
 from core.observation import Effects, Observation
 from core.store import effects, turns
+from core.store.database import Transaction
 from core.store.effects import StoredEffect
 from core.store.stores import Stores
 from core.turn_state import StepRecord, TurnState
@@ -49,37 +50,9 @@ class Undo:
     clock: Clock
 
     async def take_back(self, context: TurnContext, state: TurnState) -> StepRecord:
-        """Take back the last turn of this actor that changed something, as the next step of a
-        turn.
-
-        `metadata.status` is `undone`, `already` (it was, at `undone_at`), or `nothing`; with
-        `undone` there is one entry per item: `path`, `did` (restore, move, remove, already), or
-        its error. A second time is `already` and does nothing. Never raises for what items do.
-        """
+        """`put_back_last` as the next step of a turn, kept."""
         started = self.clock.monotonic()
-        async with self.stores.main.read() as tx:
-            journal = await effects.last_to_undo(tx, context.actor.id)
-            turn = await turns.get(tx, journal[0].turn_id) if journal else None
-            undone_at = await effects.undone_at(tx, journal[0].turn_id) if journal else None
-        key: str | None = None
-        if not journal:
-            observation = Observation(ok=True, metadata={"status": "nothing"})
-        elif undone_at is not None:
-            about = _about(journal, turn)
-            when = {"undone_at": undone_at.isoformat()}
-            observation = Observation(ok=True, metadata={"status": "already", **about, **when})
-        else:
-            items = items_of(journal)
-            key = await self._open_journal(context, state, journal[0].turn_id, items)
-            observation = await self._put_back(context, len(state.steps) + 1, items)
-            about = {"status": "undone", **_about(journal, turn)}
-            observation = Observation(
-                ok=observation.ok,
-                entries=observation.entries,
-                metadata={**about, **observation.metadata},
-                error=observation.error,
-                effects=observation.effects,
-            )
+        observation, key = await self.put_back_last(context, state)
         record = StepRecord(
             number=len(state.steps) + 1,
             tool=UNDO_LAST_TURN,
@@ -92,28 +65,56 @@ class Undo:
         )
         return await keeping.keep(self.stores, self.clock, context, state, record, journal=key)
 
+    async def put_back_last(
+        self, context: TurnContext, state: TurnState
+    ) -> tuple[Observation, str | None]:
+        """Take back the last turn of this actor that changed something; what came of it, and the
+        key of the journal entry that is to be closed with it (None: nothing was begun).
+
+        `metadata.status` is `undone`, `already` (it was, at `undone_at`), or `nothing`; with
+        `undone` there is one entry per item: `path`, `did` (restore, move, remove, already), or
+        its error. Of any number of calls one does it, the others are `already`.
+        """
+        async with self.stores.main.write() as tx:
+            journal = await effects.last_to_undo(tx, context.actor.id)
+            if not journal:
+                return Observation(ok=True, metadata={"status": "nothing"}), None
+            about = _about(journal, await turns.get(tx, journal[0].turn_id))
+            undone_at = await effects.undone_at(tx, journal[0].turn_id)
+            if undone_at is not None:
+                when = {"undone_at": undone_at.isoformat()}
+                return Observation(ok=True, metadata={"status": "already", **about, **when}), None
+            items = items_of(journal)
+            key = await self._open_journal(tx, context, state, journal[0].turn_id, items)
+        seen = await self._put_back(context, len(state.steps) + 1, items)
+        return replace(seen, metadata={"status": "undone", **about, **seen.metadata}), key
+
     async def _open_journal(
-        self, context: TurnContext, state: TurnState, undoes: str, items: Sequence[UndoItem]
+        self,
+        tx: Transaction,
+        context: TurnContext,
+        state: TurnState,
+        undoes: str,
+        items: Sequence[UndoItem],
     ) -> str:
         number = len(state.steps) + 1
         key = effects.effect_key(context.turn_id, number)
         known = [item for item in items if item.do != "none"]
-        async with self.stores.main.write() as tx:
-            await effects.start(
-                tx,
-                key=key,
-                turn_id=context.turn_id,
-                step=number,
-                tool=UNDO_LAST_TURN,
-                before={"found": [_left(item) for item in known]},
-                expected={"wanted": [_former(item) for item in known], "undo": None},
-                summary={
-                    "undoes": undoes,
-                    "targets": [item.path for item in known],
-                    "count": len(known),
-                },
-                now=self.clock.now(),
-            )
+        await effects.start(
+            tx,
+            key=key,
+            turn_id=context.turn_id,
+            step=number,
+            tool=UNDO_LAST_TURN,
+            before={"found": [_left(item) for item in known]},
+            expected={"wanted": [_former(item) for item in known], "undo": None},
+            summary={
+                "undoes": undoes,
+                "targets": [item.path for item in known],
+                "count": len(known),
+            },
+            now=self.clock.now(),
+        )
         return key
 
     async def _put_back(

@@ -137,10 +137,11 @@ async def last_to_undo(tx: Transaction, actor_id: str) -> list[StoredEffect]:
 
 
 async def undone_at(tx: Transaction, turn_id: str) -> datetime | None:
-    """When a turn was taken back; None: it was not, or that was cut short."""
+    """When a turn was taken back, or began to be; None: it was not, or that was cut short."""
     row = await tx.fetch_one(
         """SELECT MAX(COALESCE(ended_at, started_at)) AS at FROM effects
-           WHERE tool = :undo AND state = 'done' AND json_extract(summary_json, '$.undoes') = :id
+           WHERE tool = :undo AND state IN ('started', 'done')
+             AND json_extract(summary_json, '$.undoes') = :id
              AND json_extract(summary_json, '$.partial') IS NULL""",
         {"undo": UNDO_LAST_TURN, "id": turn_id},
     )

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from bot.app import House
-from core.messages import FinalKind, Role
-from core.store import effects, pairing
+from core.execution import world
+from core.messages import FinalKind, Role, TurnClosed, TurnEvent
+from core.store import actors, effects, pairing, turns
 from core.store.effects import UNDO_LAST_TURN, EffectState
-from tests.support.house import ask, open_scripted
+from tests.support.house import ask, events_of, inbound, open_scripted
 from tests.support.scripted_model import Rule
 
 
@@ -52,6 +53,11 @@ async def house(tmp_path: Path, notes: Path) -> AsyncIterator[House]:
         yield house
 
 
+def closed_of(events: list[TurnEvent]) -> TurnClosed:
+    assert isinstance(events[-1], TurnClosed)
+    return events[-1]
+
+
 async def journal_of(house: House, turn_id: str) -> list[effects.StoredEffect]:
     async with house.stores.main.read() as tx:
         return await effects.of_turn(tx, turn_id)
@@ -73,30 +79,30 @@ async def test_undo_of_a_new_file_takes_it_away_and_says_so(house: House, notes:
 async def test_undo_of_an_overwritten_file_brings_its_bytes_back(
     house: House, notes: Path
 ) -> None:
-    (notes / "b.md").write_text("prima")
+    (notes / "b.md").write_text("prima", encoding="utf-8")
     await ask(house, f"scrivi sopra in {notes}/b.md")
-    assert (notes / "b.md").read_text() == "sopra"
+    assert (notes / "b.md").read_text(encoding="utf-8") == "sopra"
 
     closed = await ask(house, "/undo")
 
-    assert (notes / "b.md").read_text() == "prima", closed.reply.plain
+    assert (notes / "b.md").read_text(encoding="utf-8") == "prima", closed.reply.plain
 
 
 async def test_undo_of_a_move_moves_back(house: House, notes: Path) -> None:
-    (notes / "b.md").write_text("prima")
+    (notes / "b.md").write_text("prima", encoding="utf-8")
     await ask(house, f"sposta {notes}/b.md in {notes}/c.md")
     assert not (notes / "b.md").exists()
 
     await ask(house, "Annulla l'ultima operazione, per favore")
 
-    assert (notes / "b.md").read_text() == "prima"
+    assert (notes / "b.md").read_text(encoding="utf-8") == "prima"
     assert not (notes / "c.md").exists()
 
 
 async def test_undo_of_several_steps_goes_newest_first(house: House, notes: Path) -> None:
     done = await ask(house, f"scrivi due volte in {notes}/d.md, poi muovi in {notes}/e.md")
     assert done.final_kind is FinalKind.ANSWER, done.reply.plain
-    assert "due volte" in (notes / "e.md").read_text()
+    assert "due volte" in (notes / "e.md").read_text(encoding="utf-8")
 
     closed = await ask(house, "undo that")
 
@@ -106,7 +112,7 @@ async def test_undo_of_several_steps_goes_newest_first(house: House, notes: Path
 
 
 async def test_undo_twice_is_a_message_and_changes_nothing(house: House, notes: Path) -> None:
-    (notes / "b.md").write_text("prima")
+    (notes / "b.md").write_text("prima", encoding="utf-8")
     await ask(house, f"scrivi sopra in {notes}/b.md")
     await ask(house, "annulla")
 
@@ -114,7 +120,7 @@ async def test_undo_twice_is_a_message_and_changes_nothing(house: House, notes: 
 
     assert closed.final_kind is FinalKind.ANSWER
     assert "già annullata" in closed.reply.plain
-    assert (notes / "b.md").read_text() == "prima"
+    assert (notes / "b.md").read_text(encoding="utf-8") == "prima"
     assert await journal_of(house, closed.turn_id) == []
 
 
@@ -126,16 +132,16 @@ async def test_undo_with_nothing_done_says_so_without_a_model(house: House) -> N
 
 async def test_undo_leaves_alone_what_changed_since(house: House, notes: Path) -> None:
     for name in ("b.md", "x.md"):
-        (notes / name).write_text(name)
+        (notes / name).write_text(name, encoding="utf-8")
     (notes / "box").mkdir()
     await ask(house, f"archivia {notes}/b.md e {notes}/x.md in {notes}/box")
     assert (notes / "box/b.md").exists()
-    (notes / "box/x.md").write_text("di un altro")
+    (notes / "box/x.md").write_text("di un altro", encoding="utf-8")
 
     closed = await ask(house, "annulla")
 
-    assert (notes / "b.md").read_text() == "b.md"
-    assert (notes / "box/x.md").read_text() == "di un altro"
+    assert (notes / "b.md").read_text(encoding="utf-8") == "b.md"
+    assert (notes / "box/x.md").read_text(encoding="utf-8") == "di un altro"
     assert not (notes / "x.md").exists()
     assert "x.md: è cambiato nel frattempo" in closed.reply.plain
 
@@ -144,14 +150,105 @@ async def test_undo_where_everything_changed_is_an_error_and_changes_nothing(
     house: House, notes: Path
 ) -> None:
     await ask(house, f"scrivi nota nuova in {notes}/a.md")
-    (notes / "a.md").write_text("ci ho messo mano")
+    (notes / "a.md").write_text("ci ho messo mano", encoding="utf-8")
 
     closed = await ask(house, "annulla")
 
     assert closed.final_kind is FinalKind.ERROR
-    assert (notes / "a.md").read_text() == "ci ho messo mano"
+    assert (notes / "a.md").read_text(encoding="utf-8") == "ci ho messo mano"
     [row] = await journal_of(house, closed.turn_id)
     assert row.state is EffectState.FAILED
+
+
+async def test_undo_of_deleted_files_brings_them_back(house: House, notes: Path) -> None:
+    await ask(house, f"scrivi nota nuova in {notes}/a.md")
+    text = (notes / "a.md").read_text(encoding="utf-8")
+    await as_if_deleted(house, notes / "a.md")
+
+    closed = await ask(house, "annulla")
+
+    assert (notes / "a.md").read_text(encoding="utf-8") == text, closed.reply.plain
+
+
+async def as_if_deleted(house: House, path: Path) -> None:
+    """A turn of the host that deleted a file, as the executor does after consent."""
+    kept = path.parent / ".metnos-trash" / "deleted" / path.name
+    kept.parent.mkdir(parents=True)
+    before = world.state_now(str(path))
+    path.rename(kept)
+    now = house.clock.now()
+    async with house.stores.main.write() as tx:
+        host = await actors.find_actor(tx, "terminal", "local")
+        assert host is not None
+        await turns.open_turn(
+            tx,
+            turn_id="deleted",
+            inbound_id="deleted",
+            actor_id=host.id,
+            conversation="terminal:local:",
+            lang="it",
+            request="elimina",
+            now=now,
+        )
+        await effects.start(
+            tx,
+            key="deleted:1",
+            turn_id="deleted",
+            step=1,
+            tool="delete_files",
+            before={"found": [before]},
+            expected={
+                "wanted": [{"path": str(path), "exists": False}],
+                "undo": [{"do": "restore", "from": str(kept), "to": str(path)}],
+            },
+            summary={"targets": [str(path)]},
+            now=now,
+        )
+        await effects.finish(tx, "deleted:1", EffectState.DONE, now)
+        await turns.close_turn(tx, "deleted", FinalKind.ANSWER, {}, now)
+
+
+async def test_undo_when_what_was_kept_is_gone_says_so(house: House, notes: Path) -> None:
+    await ask(house, f"scrivi nota nuova in {notes}/a.md")
+    await as_if_deleted(house, notes / "a.md")
+    (notes / ".metnos-trash/deleted/a.md").unlink()
+
+    closed = await ask(house, "annulla")
+
+    assert closed.final_kind is FinalKind.ERROR
+    assert "la copia che avevo tenuto non c'è più" in closed.reply.plain
+
+
+@pytest.mark.parametrize(
+    ("undone_before_crash", "told"),
+    [(False, "Scritto: "), (True, "Non ho cambiato nulla.")],
+    ids=["it was written", "it was not"],
+)
+async def test_recovery_tells_from_the_world_what_a_crash_left(
+    tmp_path: Path, notes: Path, undone_before_crash: bool, told: str
+) -> None:
+    """The write has been journalled; whether it happened is seen at the next start."""
+    asked = inbound(f"scrivi nota nuova in {notes}/a.md", id="crash:1", lang="it")
+    write = ("write_files", {"path": f"{notes}/a.md", "content": "nota nuova"})
+    async with open_scripted(tmp_path, rules("nota nuova", write)) as (house, _):
+        closed = closed_of(await events_of(house, asked))
+        async with house.stores.main.write() as tx:
+            await tx.execute("UPDATE effects SET state = 'started', ended_at = NULL")
+            await tx.execute(
+                """UPDATE turns SET state = 'running', final_kind = NULL, answer = NULL,
+                       conversation = 'telegram:1:'"""
+            )
+    if undone_before_crash:
+        (notes / "a.md").unlink()
+
+    async with open_scripted(tmp_path, []) as (house, model):
+        [row] = await journal_of(house, closed.turn_id)
+        end = closed_of(await events_of(house, asked))
+
+    assert row.state is (EffectState.FAILED if undone_before_crash else EffectState.DONE)
+    assert end.reply.plain.startswith("Mi ero interrotto a metà.")
+    assert told in end.reply.plain
+    assert model.asked == []
 
 
 async def test_undo_of_a_guest_does_not_reach_the_hosts_turn(house: House, notes: Path) -> None:
