@@ -239,8 +239,11 @@ async def settle(
     tx: Transaction, suspension_id: str, state: SuspensionState | str, now: datetime
 ) -> bool:
     """End a question for good. False: it was settled already, or may not end so from where it is
-    (only what is open expires or is dropped unclaimed; only what is claimed is done)."""
+    (only what is open expires; only what is claimed is done or indeterminate; both may be
+    cancelled). Raises `ValueError` for a state that is no end."""
     state = SuspensionState(state)
+    if state not in _FROM:
+        raise ValueError(f"{state} is no end")
     changed = await tx.execute(
         """UPDATE suspensions SET state = :state, settled_at = :now, state_json = NULL,
                values_json = NULL
