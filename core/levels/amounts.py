@@ -9,14 +9,14 @@ from typing import Literal
 from core.execution.values import fold
 from core.levels.number_words import number_of
 
-Unit = Literal["", "lines", "days", "bytes", "chars", "other"]
+Unit = Literal["", "lines", "days", "bytes", "chars", "km", "other"]
 Bound = Literal["", "first", "last", "min", "max", "from", "to", "older"]
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """`value` in its unit: lines, days, bytes, characters, or "" for a bare count. "other" counts
-    what no argument here is measured in (`200 euro`)."""
+    """`value` in its unit: lines, days, bytes, characters, kilometres, or "" for a bare count.
+    "other" counts what no argument here is measured in (`200 euro`)."""
 
     value: int | float
     unit: Unit = ""
@@ -40,13 +40,22 @@ _BYTES = {
     **dict.fromkeys("tb tera terabyte terabytes".split(), 10**12),
     "kib": 2**10, "mib": 2**20, "gib": 2**30,
 }  # fmt: skip
+_KM = {
+    **dict.fromkeys("km chilometro chilometri kilometre kilometres kilometers".split(), 1.0),
+    **dict.fromkeys("metri meters metres".split(), 0.001),
+    **dict.fromkeys("miglia miles".split(), 1.609),
+}  # fmt: skip
+_COORDS = re.compile(
+    r"(?<![\w.,+-])[+-]?\d{1,2}\.\d{2,12}\s*[,;\s]\s*[+-]?\d{1,3}\.\d{2,12}(?![.,]?\d|\w)"
+)
 _OTHER = frozenset(
     """euro euros eur dollari dollaro dollars usd sterline pounds gradi degrees c f bar kg chili
-    grammi grams km metri meters metres miles ml litri liters cup cups percent per cento am pm
+    grammi grams ml litri liters cup cups percent per cento am pm
     persone people minuti minutes secondi seconds minuto minute volte times""".split()
 )
 # Words that are never the name of a file, folder or place.
-NOT_A_NAME = (_LINES | _CHARS | frozenset(_DAYS) | frozenset(_BYTES) | _OTHER) | frozenset(
+_MEASURES = (_DAYS, _BYTES, _KM)
+NOT_A_NAME = (_LINES | _CHARS | _OTHER).union(*_MEASURES) | frozenset(
     """oggi ieri domani adesso ora subito poi dopo prima ultimo ultima ultimi ultime scorso scorsa
     primo primi prime ogni tutti tutte tutto tutta file files today yesterday tomorrow now right
     yet past last first next previous all every each order ordine fondo total totale tutto full
@@ -129,6 +138,11 @@ def amounts_in(text: str) -> list[Amount]:
     return found
 
 
+def coordinates_in(text: str) -> list[str]:
+    """Pairs of latitude and longitude as they are written: `45.4642, 9.19`."""
+    return [match[0] for match in _COORDS.finditer(text)]
+
+
 def _value(word: str, before: str, after: str) -> float | None:
     if word[0].isdigit():
         if re.fullmatch(r"\d{1,3}(?:[.,]\d{3})+", word):
@@ -159,6 +173,8 @@ def _unit(words: list[tuple[str, int, int]], i: int, glued: str) -> tuple[Unit, 
         return "days", _DAYS[after]
     if after in _BYTES and (len(after) > 1 or glued[:1].strip()):
         return "bytes", _BYTES[after]
+    if after in _KM:
+        return "km", _KM[after]
     if glued[:1] in {"%", "°", "€", "$"} or after in _OTHER:
         return "other", 1
     return "", 1

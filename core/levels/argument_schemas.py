@@ -23,7 +23,7 @@ Offer = tuple[Schema | None, bool]
 # Argument names say their unit (STYLE: `_days`, `_lines`) and their side.
 _UNITS = {
     "line": "lines", "lines": "lines", "days": "days", "bytes": "bytes", "size": "bytes",
-    "chars": "chars",
+    "chars": "chars", "km": "km",
 }  # fmt: skip
 _SIDES = {
     "head": "first", "first": "first", "tail": "last", "last": "last", "start": "from",
@@ -72,6 +72,8 @@ class Arguments:
             return _listed(spans.urls, spec), False
         if kind == "place":
             return _listed(spans.places, spec), False
+        if name == "coords":
+            return _listed(spans.coords, spec), False
         if name in {"pattern", "patterns"}:
             if spans.patterns:
                 return _const(list(spans.patterns), spec), True

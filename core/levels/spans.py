@@ -13,7 +13,14 @@ from typing import Literal
 
 from core.catalog.lexicon import STOP_WORDS, load_lexicon, stem, without_pronoun
 from core.execution.values import fold
-from core.levels.amounts import NOT_A_NAME, Amount, amounts_in, direction_in, operation_in
+from core.levels.amounts import (
+    NOT_A_NAME,
+    Amount,
+    amounts_in,
+    coordinates_in,
+    direction_in,
+    operation_in,
+)
 from core.levels.file_words import FAMILIES, KNOWN_EXTENSIONS, TOP_LEVEL
 
 Grade = Literal["said", "named", "hinted"]
@@ -50,6 +57,7 @@ class Spans:
     name_patterns: tuple[str, ...] = ()
     quoted: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
+    coords: tuple[str, ...] = ()
     sought: tuple[str, ...] = ()
     contents: tuple[str, ...] = ()
     descending: bool | None = None
@@ -138,6 +146,7 @@ def find_spans(text: str) -> Spans:
         name_patterns=_name_patterns(rest, paths),
         quoted=_unique(quoted),
         places=_unique(_places(rest)),
+        coords=_unique(coordinates_in(text)),
         sought=_unique([m[1] for m in _SOUGHT.finditer(rest)]),
         contents=_contents(text, paths, quoted),
         descending=direction_in(rest),

@@ -122,7 +122,7 @@ def make_wish(
     tools = _without_rivals(tools, frozenset(stems), spans.urls)
     if not tools and spans.places and not _HOURS.isdisjoint(words):
         # `is it dark in Oslo yet?` speaks of the time without saying so.
-        tools = {n: m for n, m in manifests.items() if "place" in m.types.values()}
+        tools = {n: m for n, m in manifests.items() if _needs_only_a_place(m)}
     adds = not _ADDING.isdisjoint(words)
     asked = max(clauses, len(_FURTHER.findall(request[:8000])) + 1)
     goal = _destination(spans, asked_for)
@@ -166,6 +166,10 @@ def _names_its_files(spans: Spans) -> bool:
 
 def _looks_for(verbs: Mapping[str, float], words: Sequence[str]) -> bool:
     return verbs.get("find", 0.0) == 1.0 or not {"dove", "where"}.isdisjoint(words)
+
+
+def _needs_only_a_place(manifest: Manifest) -> bool:
+    return "place" in manifest.types.values() and not manifest.args.get("required")
 
 
 def _speaks_of_two(

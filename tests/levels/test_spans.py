@@ -100,6 +100,8 @@ def test_addresses_lose_the_punctuation_behind_them(text: str, urls: tuple[str, 
         ("sotto i 10 kb", [Amount(10_000, "bytes", "max")]),
         ("file vuoti", [Amount(0, "bytes", "max")]),
         ("200 euro a Mario", [Amount(200, "other")]),
+        ("a massimo 5 km da qui", [Amount(5, "km", "max")]),
+        ("within 500 metres", [Amount(0.5, "km")]),
         ("i 10 più recenti", [Amount(10)]),
         ("sei un robot?", []),
         ("a file, un file, one file", []),
@@ -137,6 +139,19 @@ def test_patterns_come_from_endings_kinds_and_names(text: str, patterns: tuple[s
 )
 def test_place_after_a_preposition_is_found_whole(text: str, place: str) -> None:
     assert place in find_spans(text).places
+
+
+@pytest.mark.parametrize(
+    ("text", "coords"),
+    [
+        ("che cosa c'è a 44.6471, 10.9252?", ("44.6471, 10.9252",)),
+        ("what is at -33.8568,151.2153.", ("-33.8568,151.2153",)),
+        ("versione 1.10, 2.0.1 e 3,50 euro", ()),
+        ("10.0.0.1 e 192.168.1.10", ()),
+    ],
+)
+def test_coordinates_are_pairs_of_degrees(text: str, coords: tuple[str, ...]) -> None:
+    assert find_spans(text).coords == coords
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from core.llm.tiers import Role, Tiers
 from core.plan import FINAL_ANSWER, Plan
 from core.turn_state import TurnState
 
-MOST_CANDIDATES = 12
+MOST_CANDIDATES = 24  # they cost no tokens: the schema is not in the prompt
 MOST_WORDS = 120  # tokens of an answer that no tool is needed for
 
 
