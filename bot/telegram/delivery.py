@@ -9,20 +9,23 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from telegram import Bot, InputFile, LinkPreviewOptions
 from telegram.error import TelegramError
 
-from bot.telegram.faults import Fault, FaultKind, classify
+from bot.telegram import standing
+from bot.telegram.faults import EditAgain, Fault, FaultKind, classify
 from bot.telegram.formatting import render, with_note
+from bot.telegram.keyboards import Markup, is_question, markup
 from bot.telegram.pacing import Gate
 from bot.telegram.parts import Part, clean
 from bot.telegram.presenter import Presenter
+from bot.telegram.settling import ROOM, Settling
 from core.errors import StoreError
 from core.i18n import Texts
 from core.messages import Reply
-from core.store import kv
+from core.store import kv, questions
 from core.store.database import Database, Transaction
 from core.store.outbox import OutboxItem
 
@@ -46,15 +49,6 @@ class Outcome:
     fault: Fault | None = None
 
 
-class _EditAgain(Exception):
-    """An edit that did not come through or may not have: it is made again, whichever it was."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.detail)
-        kind = FaultKind.RETRY if fault.kind is FaultKind.UNKNOWN else fault.kind
-        self.fault = replace(fault, kind=kind)
-
-
 class Delivery:
     """Says messages of one bot; progress messages of their turns become or make way for them."""
 
@@ -66,6 +60,7 @@ class Delivery:
         self._gate = gate
         self._texts = texts
         self._presenter = presenter
+        self._settling = Settling(bot=bot, store=store, gate=gate, repeat_mark=REPEAT_MARK)
         # How many parts of a message have gone out, by its first key; kept on disk too.
         self._parts_sent: dict[str, int] = {}
         self._noted: set[str] = set()
@@ -76,7 +71,7 @@ class Delivery:
             outcome = Outcome(item, message_id=await self._send_parts(item))
         except TelegramError as exc:
             outcome = await self._last_resort(item, classify(exc))
-        except _EditAgain as exc:
+        except EditAgain as exc:
             outcome = Outcome(item, fault=exc.fault)
         except StoreError as exc:
             outcome = Outcome(item, fault=Fault(FaultKind.RETRY, detail=exc.detail))
@@ -96,12 +91,25 @@ class Delivery:
         if (turn_id := _turn_of(item)) is not None:
             await self._presenter.forget(tx, turn_id)
 
+    async def note(self, tx: Transaction, item: OutboxItem, message_id: int | None) -> None:
+        """Keep what must be known of a message while it stands: a question's answer may come as
+        a plain message."""
+        if (settled := questions.settled_key(item.body)) is not None:
+            await standing.drop(tx, item.address, settled)
+        elif message_id is not None and (item.body.get("expects") or item.body.get("buttons")):
+            reply = Reply.from_json(item.body)
+            await standing.note(tx, item.address, _first_key(item), str(message_id), reply)
+
     async def _send_parts(self, item: OutboxItem) -> int | None:
+        if (settled := questions.settled_key(item.body)) is not None:
+            return await self._settling.settle(item, settled)
         reply = Reply.from_json(item.body)
+        keyboard = self._keyboard(item, reply)
         rendered = render(
             reply,
             too_long=self._texts.say("telegram.too_long", reply.lang),
             empty=self._texts.say("telegram.empty", reply.lang),
+            room=ROOM if is_question(reply) else 0,
         )
         first_key = _first_key(item)
         at = await self._first_part(item, first_key)
@@ -114,14 +122,15 @@ class Delivery:
         message_id: int | None = None
         for number, part in enumerate(parts):
             edited = await self._into_progress(item, part) if at == 0 and number == 0 else None
-            message_id = edited or await self._send_part(item, part)
+            is_last = number == len(parts) - 1 and rendered.document is None
+            message_id = edited or await self._send_part(item, part, keyboard if is_last else None)
             self._parts_sent[first_key] = at = at + 1
             if number < len(parts) - 1 or rendered.document is not None:
                 self._noted.add(first_key)
                 async with self._store.write() as tx:
                     await kv.put(tx, _PARTS_KEY + first_key, str(at))
         if rendered.document is not None:
-            message_id = await self._send_document(item, reply.lang, rendered.document)
+            message_id = await self._send_document(item, reply.lang, rendered.document, keyboard)
         self._parts_sent.pop(first_key, None)
         return message_id
 
@@ -132,7 +141,10 @@ class Delivery:
         log.warning("message refused, sent as a file", extra={"detail": fault.detail})
         reply = Reply.from_json(item.body)
         try:
-            return Outcome(item, await self._send_document(item, reply.lang, reply.plain))
+            keyboard = self._keyboard(item, reply)
+            return Outcome(
+                item, await self._send_document(item, reply.lang, reply.plain, keyboard)
+            )
         except TelegramError as exc:
             return Outcome(item, fault=classify(exc))
 
@@ -147,7 +159,10 @@ class Delivery:
         return 0
 
     async def _into_progress(self, item: OutboxItem, part: Part) -> int | None:
-        """Let a young progress message become the answer; delete an old one. None: send anew."""
+        """Let a young progress message become the answer; delete an old one. None: send anew.
+
+        A question is always sent anew: it must ring, and not every keyboard can be edited in.
+        """
         turn_id = _turn_of(item)
         if turn_id is None:
             return None
@@ -159,7 +174,7 @@ class Delivery:
         async def edit(part: Part) -> int:
             return await self._edit(chat_id, progress.message_id, part)
 
-        if progress.age_s < BECOMES_ANSWER_S:
+        if progress.age_s < BECOMES_ANSWER_S and not is_question(Reply.from_json(item.body)):
             try:
                 return await self._formatted(item, part, edit)
             except TelegramError as exc:
@@ -167,13 +182,15 @@ class Delivery:
                 if fault.kind in {FaultKind.WAIT, FaultKind.RETRY, FaultKind.UNKNOWN}:
                     # Carried out twice an edit changes nothing: a lost answer is no riddle here.
                     self._presenter.give_back(turn_id, progress)
-                    raise _EditAgain(fault) from exc
+                    raise EditAgain(fault) from exc
         with suppress(TelegramError, TimeoutError):
             async with asyncio.timeout(_DELETE_TIMEOUT_S):
                 await self._bot.delete_message(chat_id, progress.message_id)
         return None
 
-    async def _send_part(self, item: OutboxItem, part: Part) -> int:
+    async def _send_part(
+        self, item: OutboxItem, part: Part, keyboard: Markup | None = None
+    ) -> int:
         chat_id, thread = int(item.address.chat_id), _thread(item)
 
         async def send(part: Part) -> int:
@@ -184,6 +201,7 @@ class Delivery:
                 entities=part.entities,
                 message_thread_id=thread,
                 link_preview_options=_NO_PREVIEW,
+                reply_markup=keyboard,
             )
             return message.message_id
 
@@ -216,21 +234,32 @@ class Delivery:
                 raise
         return message_id
 
-    async def _send_document(self, item: OutboxItem, lang: str, text: str) -> int:
+    def _keyboard(self, item: OutboxItem, reply: Reply) -> Markup | None:
+        is_private = not item.address.chat_id.startswith("-")
+        hint = self._texts.say(
+            "telegram.question.hint_secret" if reply.secret else "telegram.question.hint",
+            reply.lang,
+        )
+        return markup(reply, is_private=is_private, hint=hint)
+
+    async def _send_document(
+        self, item: OutboxItem, lang: str, text: str, keyboard: Markup | None
+    ) -> int:
         name = self._texts.say("telegram.file_name", lang)
         await self._gate.acquire(item.address.chat_id)
         message = await self._bot.send_document(
             int(item.address.chat_id),
             InputFile(clean(text).encode(), filename=name),
             message_thread_id=_thread(item),
+            reply_markup=keyboard,
         )
         return message.message_id
 
 
 def _turn_of(item: OutboxItem) -> str | None:
-    """The turn whose answer this is; None for the channel's own words."""
+    """The turn whose answer or question this is; None for the channel's own words."""
     turn_id, final, _ = item.key.partition(_FINAL)
-    return turn_id if final else None
+    return turn_id if final else item.body.get("turn_id")
 
 
 def _thread(item: OutboxItem) -> int | None:

@@ -6,7 +6,7 @@ Pure, so that the table of Telegram's faults can be tested without Telegram.
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from telegram.error import (
@@ -49,6 +49,15 @@ _BEFORE_SENDING = frozenset(
     {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"}
 )
 _GONE = ("chat not found", "user is deactivated", "peer_id_invalid", "group chat was deactivated")
+
+
+class EditAgain(Exception):
+    """An edit that did not come through or may not have: it is made again, whichever it was."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.detail)
+        kind = FaultKind.RETRY if fault.kind is FaultKind.UNKNOWN else fault.kind
+        self.fault = replace(fault, kind=kind)
 
 
 def classify(error: TelegramError) -> Fault:

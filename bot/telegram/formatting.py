@@ -45,12 +45,12 @@ class Rendered:
     document: str | None = None
 
 
-def render(reply: Reply, *, too_long: str = "", empty: str = "…") -> Rendered:
+def render(reply: Reply, *, too_long: str = "", empty: str = "…", room: int = 0) -> Rendered:
     """Lay a reply out as messages.
 
     `too_long` is the line under the beginning of a reply sent as a file, `empty` what is shown
-    when nothing visible is left. The same reply always gives the same parts, so a send can be
-    resumed at the part that failed.
+    when nothing visible is left; `room` UTF-16 units stay free in each message. The same reply
+    always gives the same parts, so a send can be resumed at the part that failed.
     """
     whole = Part("")
     for block in reply.blocks:
@@ -59,7 +59,7 @@ def render(reply: Reply, *, too_long: str = "", empty: str = "…") -> Rendered:
             whole = joined(whole, part, "\n" if block.kind == "small" else "\n\n")
     if not has_visible(whole.text):
         whole = Part(empty)
-    parts = tuple(split(whole))
+    parts = tuple(split(whole, max_units=MAX_UNITS - room))
     if len(parts) <= MAX_PARTS:
         return Rendered(parts)
     start = next(split(whole, max_units=_EXCERPT_UNITS))

@@ -8,22 +8,46 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from typing import Protocol
 
 from telegram import Bot
 from telegram.error import TelegramError
 
+from bot.telegram import standing
 from bot.telegram.commands import Commands, RunningTurn
-from bot.telegram.inbound import CHANNEL, Command, Heard, Ignored, Origin, Said, Tap, read
+from bot.telegram.inbound import (
+    CHANNEL,
+    Command,
+    Heard,
+    Ignored,
+    Origin,
+    Said,
+    Tap,
+    read,
+    tap_id,
+)
 from bot.telegram.outbox_sender import OutboxSender
 from bot.telegram.pairing import Pairing
 from bot.telegram.presenter import Presenter
+from bot.telegram.standing import Standing
+from bot.telegram.taps import Taps
 from core.clock import Clock
 from core.errors import ErrorCode, StoreError
 from core.i18n import Texts
-from core.messages import Actor, Block, ChatAddress, Inbound, Reply, TurnClosed, TurnEvent
-from core.store import actors, inbox, outbox
+from core.messages import (
+    Actor,
+    Block,
+    ChatAddress,
+    Inbound,
+    InboundKind,
+    QuestionSettled,
+    Reply,
+    TurnClosed,
+    TurnEvent,
+)
+from core.store import actors, inbox, outbox, questions
 from core.store.database import Database, Transaction
 from core.store.inbox import StoredInbox
 
@@ -32,6 +56,9 @@ log = logging.getLogger(__name__)
 # Restarts that the work of one update may meet before it is given up as their cause.
 MAX_ATTEMPTS = 6
 _STOP_TRIES, _STOP_PAUSE_S = 15, 0.1
+_NO_BUTTON = "telegram.button_expired"
+
+Hears = Callable[[TurnEvent], Awaitable[None]]
 
 
 class Turns(Protocol):
@@ -68,6 +95,7 @@ class Handlers:
         lang: str,
     ) -> None:
         self._bot = bot
+        self._taps = Taps(bot)
         self._store = store
         self._turns = turns
         self._presenter = presenter
@@ -78,14 +106,19 @@ class Handlers:
         self._clock = clock
         self._lang = lang
 
-    async def deliver(self, inbound: Inbound) -> Reply | None:
+    async def deliver(self, inbound: Inbound, hears: Hears | None = None) -> Reply | None:
         """Run one turn and show it; a failed send never undoes or aborts the turn.
 
         Returns the reply of a turn that could not be kept and thus is in no outbox; else None.
+        `hears` is called with each event, before it is shown.
         """
         unkept: Reply | None = None
         try:
             async for event in self._turns.run(inbound):
+                if hears is not None:
+                    await hears(event)
+                if isinstance(event, QuestionSettled):
+                    await self._settle(event, inbound.lang or self._lang)
                 await self._presenter.show(inbound.address, event)
                 if isinstance(event, TurnClosed) and event.outbox_key is None:
                     unkept = event.reply
@@ -137,19 +170,18 @@ class Handlers:
             return
         async with self._store.read() as tx:
             actor = await actors.find_actor(tx, CHANNEL, heard.origin.sender_id)
+            stands = await standing.of_chat(tx, heard.origin.address)
         if actor is None or row.body.get("stranger"):
             await self._meet(row, heard, actor)
             return
         lang = self._lang_for(actor, heard.origin)
         match heard:
             case Said(inbound=inbound, edited=False):
-                unkept = await self.deliver(inbound)
-                await self._close(row, unkept)
+                await self._said(row, inbound, stands, lang)
             case Said():  # the first form of it was worked already: nothing is done twice
                 await self._close(row)
-            case Tap(query_id=query_id):
-                await self._answer_tap(query_id, lang)
-                await self._close(row)
+            case Tap():
+                await self._tap(row, heard, lang)
             case Command(name="start" | "pair", argument=code) if code:
                 await self._pair(row, heard, code, lang)
             case Command():
@@ -160,7 +192,7 @@ class Handlers:
                 await self._answer(row, heard.origin, lang, text)
 
     async def work_past(self, row: StoredInbox, *, pending: Pending) -> None:
-        """Work a tap, `/stop` or `/status` at once, while a turn of the chat may be running."""
+        """Work `/stop` or `/status` at once, while a turn of the chat may be running."""
         try:
             heard = read(row.body["update"], bot_id=row.bot_id)
             if isinstance(heard, Command) and heard.name in {"stop", "status"}:
@@ -194,6 +226,86 @@ class Handlers:
         )
         await self._answer(row, heard.origin, lang, text)
 
+    def hear_tap(self, row: StoredInbox) -> None:
+        """A tap was stored: see to it that it is answered soon, whenever it is worked."""
+        self._taps.hear(tap_id(row.body.get("update") or {}))
+
+    async def _tap(self, row: StoredInbox, heard: Tap, lang: str) -> None:
+        """Hand a tap to the engine, which knows what its token means and for whom it is.
+
+        What it says without a turn (the button is over, it is not yours) is a word over the chat.
+        """
+        if heard.inbound is None:
+            await self._taps.answer(heard.query_id, self._texts.say(_NO_BUTTON, lang))
+            await self._close(row)
+            return
+        is_first, is_read, is_fault = True, False, False
+
+        async def hears(event: TurnEvent) -> None:
+            nonlocal is_first, is_read, is_fault
+            if is_first:
+                is_first = False
+                refused = isinstance(event, TurnClosed) and event.outbox_key is None
+                word = event.reply.plain if isinstance(event, TurnClosed) and refused else ""
+                is_read = await self._taps.answer(heard.query_id, word) and refused
+            is_fault = isinstance(event, TurnClosed) and event.error is not None
+
+        # Telegram does not say when a button was pressed.
+        inbound = replace(heard.inbound, received_at=row.received_at)
+        unkept = await self.deliver(inbound, hears)
+        if is_first:
+            await self._taps.answer(heard.query_id, self._texts.say(_NO_BUTTON, lang))
+        # A second press on a button that is gone by now needs no message, a failure does.
+        await self._close(row, unkept if is_fault and not is_read else None)
+
+    async def _said(
+        self, row: StoredInbox, inbound: Inbound, stands: list[Standing], lang: str
+    ) -> None:
+        """Run a request, or the answer to a question: a typed label is the tap that it means, and
+        what answers a secret is taken out of the chat."""
+        if (found := standing.pressed(stands, inbound.text)) is not None:
+            question, token = found
+            data = {"token": token, "message_id": question.message_id}
+            inbound = replace(inbound, kind=InboundKind.CHOICE, text="", data=data)
+        secrets = {s.turn_id: s.message_id for s in stands if s.secret}
+        is_secret = inbound.data.get("reply_to") in secrets.values()
+
+        async def hears(event: TurnEvent) -> None:
+            nonlocal is_secret
+            # Of the turn that asked: so it was the answer, be it a reply to the question or not.
+            is_secret = is_secret or event.turn_id in secrets
+
+        unkept = await self.deliver(inbound, hears if secrets else None)
+        if is_secret and inbound.kind is InboundKind.TEXT:
+            await self._take_away(row, inbound, lang)
+        await self._close(row, unkept)
+
+    async def _take_away(self, row: StoredInbox, inbound: Inbound, lang: str) -> None:
+        """Delete a person's message that held a secret; the row forgets it when it is closed."""
+        try:
+            await self._bot.delete_message(
+                int(inbound.address.chat_id), int(inbound.message_ref or 0)
+            )
+        except TelegramError as exc:
+            if "not found" in exc.message:
+                return  # the person was quicker, or the row is worked again
+            log.warning("secret not deleted", extra={"error": type(exc).__name__})
+            reply = Reply(
+                (Block("text", self._texts.say("telegram.secret.delete_it", lang)),), lang
+            )
+            key, now = f"inbox:{row.id}:secret", self._clock.now()
+            async with self._store.write() as tx:
+                await outbox.enqueue(tx, key, inbound.address, reply.to_json(), now)
+            self._sender.wake()
+
+    async def _settle(self, event: QuestionSettled, lang: str) -> None:
+        """Have a question taken back; the engine may have queued that itself."""
+        if event.outbox_key is None:
+            return
+        async with self._store.write() as tx:
+            await questions.settle(tx, event.outbox_key, event.text, lang, self._clock.now())
+        self._sender.wake()
+
     async def _stop(self, address: ChatAddress, pending: Pending) -> bool:
         """Stop the chat's turn; a message just taken up is given a moment to become one."""
         for _ in range(_STOP_TRIES):
@@ -206,10 +318,14 @@ class Handlers:
 
     async def _meet(self, row: StoredInbox, heard: Heard, actor: Actor | None) -> None:
         """A stranger, or one whose words were left out because they were one a moment ago."""
-        if isinstance(heard, Ignored | Tap):
+        if isinstance(heard, Ignored):
             await self._close(row)
             return
         lang = self._lang_for(actor, heard.origin)
+        if isinstance(heard, Tap):
+            await self._taps.answer(heard.query_id, self._texts.say(_NO_BUTTON, lang))
+            await self._close(row)
+            return
         if isinstance(heard, Command) and heard.name in {"start", "pair"} and heard.argument:
             await self._pair(row, heard, heard.argument, lang)
         elif actor is not None:
@@ -255,15 +371,6 @@ class Handlers:
     ) -> None:
         """One answer for a row, however often it is worked."""
         await outbox.enqueue(tx, f"inbox:{row.id}", address, reply.to_json(), self._clock.now())
-
-    async def _answer_tap(self, query_id: str, lang: str) -> None:
-        """No button is offered yet, so every tap is on an old one: say so and stop the spinner."""
-        try:
-            await self._bot.answer_callback_query(
-                query_id, text=self._texts.say("telegram.button_expired", lang)
-            )
-        except TelegramError as exc:
-            log.info("tap not answered", extra={"error": type(exc).__name__})
 
     async def _give_up(self, row: StoredInbox, note: str) -> bool:
         """Close a row that cannot be worked and tell the person, unless they are unknown."""

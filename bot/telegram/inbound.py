@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from telegram import Message, Update
+from telegram import MaybeInaccessibleMessage, Message, Update
 from telegram import User as TelegramUser
 from telegram.error import TelegramError
 
@@ -56,9 +56,12 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Tap:
+    """A press on a button. `inbound` is what it says to the engine; None when it cannot be a
+    press on a button of ours: not on a message of the bot, in another person's chat, or empty."""
+
     origin: Origin
     query_id: str
-    data: str
+    inbound: Inbound | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +128,8 @@ class Lane(StrEnum):
 
     QUEUE = "queue"
     PAST = "past"
+    TAP = "tap"
+    """Answered at once, then worked in the queue: what it sets going waits for the turn there."""
     EDIT = "edit"
 
 
@@ -133,12 +138,18 @@ def lane(raw: Any) -> Lane:
     if not isinstance(raw, Mapping):
         return Lane.QUEUE
     if "callback_query" in raw:
-        return Lane.PAST
+        return Lane.TAP
     if "edited_message" in raw:
         return Lane.EDIT
     message = raw.get("message")
     text = message.get("text") if isinstance(message, Mapping) else None
     return Lane.PAST if isinstance(text, str) and _CONTROL.match(text.strip()) else Lane.QUEUE
+
+
+def tap_id(raw: Mapping[str, Any]) -> str:
+    """The id by which a stored tap is answered; empty when it has none."""
+    query = raw.get("callback_query")
+    return str(query.get("id") or "") if isinstance(query, Mapping) else ""
 
 
 def without_words(raw: Mapping[str, Any], *, keep_text: bool = False) -> dict[str, Any]:
@@ -170,7 +181,7 @@ def read(raw: Mapping[str, Any], *, bot_id: str) -> Heard:
     except (KeyError, TypeError, ValueError, AttributeError, TelegramError) as exc:
         raise ValueError(f"unreadable update: {type(exc).__name__}") from exc
     if update.callback_query is not None:
-        return _tap(update)
+        return _tap(update, bot_id)
     message = update.message or update.edited_message
     if message is None or message.from_user is None:
         return Ignored("no message")
@@ -178,12 +189,17 @@ def read(raw: Mapping[str, Any], *, bot_id: str) -> Heard:
     origin = _origin(message, message.from_user)
     if message.text is not None:
         command = _COMMAND.fullmatch(message.text.strip())
-        if command is not None and not edited:
+        if command is not None and not edited and command[1].lower() != "undo":
             return Command(origin, command[1].lower(), (command[2] or "").strip())
         if message.forward_origin is not None:
             return Unsupported(origin, "telegram.unsupported.forwarded")
-        inbound_id = f"{CHANNEL}:{bot_id}:{update.update_id}"
-        return Said(origin, _said(message, origin, inbound_id), edited)
+        return Said(origin, _said(message, origin, _inbound_id(update, bot_id)), edited)
+    if message.location is not None:
+        if edited:  # where a shared place has moved to is no new message
+            return Ignored("a live location moved")
+        if message.forward_origin is not None:
+            return Unsupported(origin, "telegram.unsupported.forwarded")
+        return Said(origin, _place(message, origin, _inbound_id(update, bot_id)))
     key = _content_key(message)
     return Ignored("service message") if key is None or edited else Unsupported(origin, key)
 
@@ -210,12 +226,35 @@ def _origin(message: Message, user: TelegramUser) -> Origin:
     )
 
 
+def _inbound_id(update: Update, bot_id: str) -> str:
+    return f"{CHANNEL}:{bot_id}:{update.update_id}"
+
+
+def _place(message: Message, origin: Origin, inbound_id: str) -> Inbound:
+    """A place shared by a person: degrees, and the accuracy in metres where the phone tells it."""
+    place = message.location
+    assert place is not None  # noqa: S101 - asked for by the caller
+    said = _said(message, origin, inbound_id)
+    named = "" if message.venue is None else f"{message.venue.title}, {message.venue.address}"
+    data = {
+        **said.data,
+        "lat": place.latitude,
+        "lon": place.longitude,
+        "accuracy": place.horizontal_accuracy,
+        "live": place.live_period is not None,
+    }
+    return replace(said, kind=InboundKind.LOCATION, text=_whole(named), data=data)
+
+
 def _said(message: Message, origin: Origin, inbound_id: str) -> Inbound:
+    replied = message.reply_to_message
+    if replied is not None and replied.forum_topic_created is not None:
+        replied = None  # what every message of a topic replies to
     quoted = None
     if message.quote is not None:
         quoted = message.quote.text
-    elif message.reply_to_message is not None:
-        quoted = message.reply_to_message.text or message.reply_to_message.caption
+    elif replied is not None:
+        quoted = replied.text or replied.caption
     return Inbound(
         id=inbound_id,
         address=origin.address,
@@ -227,6 +266,7 @@ def _said(message: Message, origin: Origin, inbound_id: str) -> Inbound:
         lang=origin.lang,
         message_ref=str(message.message_id),
         quoted=None if quoted is None else _whole(quoted),
+        data={} if replied is None else {"reply_to": str(replied.message_id)},
     )
 
 
@@ -237,26 +277,52 @@ def _whole(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _tap(update: Update) -> Heard:
+def _tap(update: Update, bot_id: str) -> Heard:
     query = update.callback_query
     if query is None or query.message is None:
         return Ignored("tap without a message")
+    shown, person = query.message, query.from_user
+    thread = shown.message_thread_id if isinstance(shown, Message) else None
+    if isinstance(shown, Message) and not shown.is_topic_message:
+        thread = None
     origin = Origin(
-        ChatAddress(CHANNEL, str(query.message.chat.id)),
-        str(query.from_user.id),
-        query.from_user.first_name,
-        lang_of(query.from_user.language_code),
-        query.message.message_id,
+        ChatAddress(CHANNEL, str(shown.chat.id), None if thread is None else str(thread)),
+        str(person.id),
+        person.first_name,
+        lang_of(person.language_code),
+        shown.message_id,
     )
-    return Tap(origin, query.id, query.data or "")
+    if not query.data or not _is_ours(shown, bot_id) or shown.chat.id != person.id:
+        return Tap(origin, query.id, None)
+    inbound = Inbound(
+        id=_inbound_id(update, bot_id),
+        address=origin.address,
+        sender_id=origin.sender_id,
+        kind=InboundKind.CHOICE,
+        text="",
+        # Of the message: when a button was pressed Telegram does not say.
+        received_at=shown.date,
+        sender_name=_whole(origin.sender_name),
+        lang=origin.lang,
+        message_ref=str(shown.message_id),
+        data={"token": query.data, "message_id": str(shown.message_id)},
+    )
+    return Tap(origin, query.id, inbound)
+
+
+def _is_ours(shown: MaybeInaccessibleMessage, bot_id: str) -> bool:
+    """Whether the message is the bot's own and no copy of it. One that is too old to be shown to
+    the bot may be."""
+    if not isinstance(shown, Message) or not shown.is_accessible:
+        return True
+    by_us = shown.from_user is not None and str(shown.from_user.id) == bot_id
+    return by_us and shown.forward_origin is None
 
 
 def _content_key(message: Message) -> str | None:
     """The text for content that is not handled yet; None for service messages."""
     if message.voice or message.audio or message.video_note:
         return "telegram.unsupported.voice"
-    if message.location or message.venue:
-        return "telegram.unsupported.location"
     if message.document or message.photo or message.video or message.animation:
         return "telegram.unsupported.file"
     if message.sticker or message.contact or message.poll or message.dice:

@@ -144,6 +144,7 @@ class OutboxSender:
         item, fault, now = outcome.item, outcome.fault, self._clock.now()
         if fault is None:
             await outbox.mark_sent(tx, item.key, str(outcome.message_id or ""), now)
+            await self._delivery.note(tx, item, outcome.message_id)
             await self._delivery.forget(tx, item)
             return
         log.warning(

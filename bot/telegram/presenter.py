@@ -24,6 +24,7 @@ from core.errors import StoreError
 from core.i18n import Texts
 from core.messages import (
     ChatAddress,
+    QuestionSettled,
     StepProgress,
     StepStarted,
     TurnClosed,
@@ -113,6 +114,8 @@ class Presenter:
         match event:
             case TurnStarted(turn_id=turn_id, lang=lang):
                 view.turn_id, view.lang = turn_id, lang
+            case QuestionSettled(turn_id=turn_id):
+                view.turn_id = turn_id
             case StepStarted(turn_id=turn_id, phrase=phrase):
                 view.turn_id = turn_id
                 view.phrase = view.line = clean(phrase).strip()[:_LINE_CHARS]

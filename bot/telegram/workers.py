@@ -1,7 +1,7 @@
 """Who works which stored update when: in order within a chat and topic, chats side by side.
 
-Reads the inbox table, so what a restart finds is worked like what has just come. `/stop`,
-`/status` and taps go past the queue of their chat.
+Reads the inbox table, so what a restart finds is worked like what has just come. `/stop` and
+`/status` go past the queue of their chat; taps are answered past it and worked in it.
 """
 
 from __future__ import annotations
@@ -101,6 +101,9 @@ class Workers:
             match lane(row.body.get("update")):
                 case Lane.PAST:
                     self._start(self._handlers.work_past(row, pending=self))
+                case Lane.TAP:
+                    self._handlers.hear_tap(row)
+                    self._enqueue(row)
                 case Lane.EDIT if await self._replace(row):
                     pass
                 case _:

@@ -7,6 +7,8 @@ prose TEXT            answers with the model's Markdown
 code TEXT             answers with a block of code
 boom                  raises in the middle
 hush                  yields nothing at all
+ask KIND              asks: approve, long, text, secret, place; the answer is then said back
+expire                takes back what is asked, as a question that ran out
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from core.messages import (
 )
 from core.store import outbox
 from core.store.database import Database
+from tests.telegram.dialogs import FakeDialogs
 
 
 @dataclass
@@ -54,9 +57,14 @@ class FakeTurns:
         self.clock = SystemClock()
         self.running: dict[str, Running] = {}
         self.inbounds: list[Inbound] = []
+        self.dialogs = FakeDialogs(store, self.clock)
 
     async def run(self, inbound: Inbound) -> AsyncIterator[TurnEvent]:
         self.inbounds.append(inbound)
+        if (dialog := await self.dialogs.hear(inbound)) is not None:
+            for event in dialog:
+                yield event
+            return
         turn_id = uuid.uuid5(uuid.NAMESPACE_URL, inbound.id).hex
         key = f"{turn_id}:final"
         lang = inbound.lang or "it"

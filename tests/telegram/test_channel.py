@@ -212,8 +212,6 @@ def test_content_that_is_not_understood_gets_a_helpful_word(world):
     world.expect("alice", "Non so ancora ricevere file")
     world.file("alice", b"OggS", name="v.ogg", kind="voice")
     world.expect("alice", "Non so ancora ascoltare")
-    world.location("alice", 45.0, 7.6)
-    world.expect("alice", "posizione")
     world.say(
         "alice",
         "cancella tutto",

@@ -112,7 +112,7 @@ def test_without_words_keeps_nothing_that_a_stranger_wrote():
         (update(text="/stopwatch"), Lane.QUEUE),
         (update(text="stop"), Lane.QUEUE),
         (update("edited_message", text="/stop"), Lane.EDIT),
-        (tap(), Lane.PAST),
+        (tap(), Lane.TAP),
         (None, Lane.QUEUE),
         ({"message": "nonsense"}, Lane.QUEUE),
     ],
