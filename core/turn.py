@@ -23,16 +23,15 @@ from core.errors import (
     StoreError,
     to_error_info,
 )
-from core.execution.context import Exchange, TurnContext, private_hosts_for
+from core.execution.context import TurnContext
 from core.execution.invoke import Gate
-from core.execution.paths import scope_for
 from core.execution.recovery import settle_effects, turns_left
 from core.execution.undo import Undo
 from core.execution.undo_steps import is_undo_request
 from core.i18n import Texts
-from core.language import choose_lang, clean_request
+from core.language import clean_request
 from core.levels.engines import Engines
-from core.levels.runner import Outcome, Runner
+from core.levels.runner import Outcome, Resumption, Runner
 from core.llm.tiers import Tiers
 from core.messages import (
     Actor,
@@ -40,11 +39,11 @@ from core.messages import (
     FinalKind,
     Inbound,
     InboundKind,
-    Reply,
     Role,
     TurnClosed,
     TurnEvent,
     TurnStarted,
+    TurnSuspended,
 )
 from core.redaction import redact
 from core.store import actors, effects, grants, turns
@@ -52,6 +51,8 @@ from core.store.grants import Granted
 from core.store.stores import Stores
 from core.store.turn_log import TurnLog, append_missing
 from core.turn_ends import TurnEnds
+from core.turn_resume import Resumed, TurnResume, told_before
+from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
 from core.turn_undo import undo_closing, undo_turn
 
@@ -60,7 +61,6 @@ log = logging.getLogger(__name__)
 MAX_REQUEST = 20_000
 CONVERSATION_AGE = dt.timedelta(hours=2)
 CONVERSATION_TURNS = 3
-MOST_REMEMBERED = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Turns:
         outbox_channels: Collection[str] = ("telegram",),
     ) -> None:
         self._settings, self._stores, self._clock = settings, stores, clock
-        self._texts, self._loader = texts, loader
+        self._texts = texts
         self._runner, self._engines, self._turn_log = Runner(gate), engines, turn_log
         self._ends = TurnEnds(
             settings=settings,
@@ -116,6 +116,10 @@ class Turns:
             outbox_channels=outbox_channels,
         )
         self._undo = Undo(gate.cage, stores, clock)
+        self._setup = TurnSetup(settings, texts, loader)
+        self._resume = TurnResume(
+            stores=stores, clock=clock, texts=texts, ends=self._ends, setup=self._setup
+        )
         self._locks: dict[str, asyncio.Lock] = {}
         self._running: dict[str, _Running] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -165,12 +169,12 @@ class Turns:
         """
         await append_missing(self._stores.main, self._turn_log)
         await settle_effects(self._stores, self._clock)
-        left = await turns_left(self._stores, but_of=self._ends.outbox_channels)
-        for old, actor, address in left:
-            asked, lang = old.request, old.lang
-            context = self._context(old.id, actor, address, lang, old.started_at, asked, ())
-            state = TurnState(old.id, asked)
-            await self._ends.cut_short(context, state, ErrorInfo(ErrorCode.INTERRUPTED))
+        for old, actor, _ in await turns_left(self._stores, but_of=self._ends.outbox_channels):
+            await self._resume.cut_short(old, actor, ErrorCode.INTERRUPTED)
+
+    async def expire(self) -> list[tuple[ChatAddress, TurnEvent]]:
+        """End the turns whose questions ran out; what to tell, and where. Call it now and then."""
+        return await self._resume.expire()
 
     async def warm(self) -> None:
         """Let the model read the part of the prompt that never changes, so that the first turn
@@ -178,7 +182,7 @@ class Turns:
         address = ChatAddress("warm", "0")
         actor = Actor("warm", Role.GUEST, "warm")
         lang = self._settings.metnos_lang
-        context = self._context("warm", actor, address, lang, self._clock.now(), "", ())
+        context = self._setup.context("warm", actor, address, lang, self._clock.now(), "")
         try:
             proposer = await self._engines.local()
             await proposer.warm(context)
@@ -214,6 +218,7 @@ class Turns:
             self._locks.pop(inbound.address.key, None)
 
     async def _turn(self, inbound: Inbound, queue: asyncio.Queue[TurnEvent | None]) -> None:
+        now = self._clock.now()
         async with self._stores.main.read() as tx:
             actor = await actors.find_actor(tx, inbound.address.channel, inbound.sender_id)
             former = await turns.find_by_inbound(tx, inbound.id)
@@ -222,29 +227,30 @@ class Turns:
                 if actor is None
                 else await turns.recent(tx, inbound.address.key, actor.id, CONVERSATION_TURNS)
             )
-            granted = (
-                Granted()
-                if actor is None
-                else await grants.granted_to(tx, actor.id, self._clock.now())
-            )
+            granted = Granted() if actor is None else await grants.granted_to(tx, actor.id, now)
         if actor is None:
             queue.put_nowait(self._ends.unkept(inbound, ErrorInfo(ErrorCode.NOT_AUTHORIZED)))
             return
-        if former is not None and former.state == "closed":
-            queue.put_nowait(_told_before(former))
+        if former is not None and former.state != "running":
+            queue.put_nowait(told_before(former))
             return
-        now = self._clock.now()
+        taken = await self._resume.take(inbound, actor) if former is None else None
+        if taken is not None:
+            for event in taken.events:
+                queue.put_nowait(event)
+            if taken.resumed is not None:
+                await self._go_on(taken.resumed, queue)
+            return
         request = clean_request(inbound.text)
-        lang = self._lang(actor, inbound, request)
         turn_id = self._clock.new_id() if former is None else former.id
-        context = self._context(
+        context = self._setup.context(
             turn_id,
             actor,
             inbound.address,
-            lang,
+            self._setup.lang(actor, inbound, request),
             now,
             request[:MAX_REQUEST],
-            [e for e in talk if now - e.ended_at <= CONVERSATION_AGE],
+            talk=[(e.request, e.answer) for e in talk if now - e.ended_at <= CONVERSATION_AGE],
             quoted=inbound.quoted,
             granted=granted,
         )
@@ -257,7 +263,7 @@ class Turns:
                     inbound_id=inbound.id,
                     actor_id=actor.id,
                     conversation=inbound.address.key,
-                    lang=lang,
+                    lang=context.lang,
                     request=redact(context.request),
                     now=now,
                 )
@@ -266,29 +272,51 @@ class Turns:
             interrupted = ErrorInfo(ErrorCode.INTERRUPTED)
             queue.put_nowait(await self._ends.cut_short(context, state, interrupted))
             return
+        await self._through(context, state, queue, refusal=_refusal(inbound, request, context))
+
+    async def _go_on(self, resumed: Resumed, queue: asyncio.Queue[TurnEvent | None]) -> None:
+        """The rest of a turn that waited, or its end when it may not go on."""
+        context, state = resumed.context, resumed.state
+        if resumed.error is not None:
+            queue.put_nowait(await self._ends.cut_short(context, state, resumed.error))
+            return
+        await self._through(context, state, queue, resumption=resumed.resumption)
+
+    async def _through(
+        self,
+        context: TurnContext,
+        state: TurnState,
+        queue: asyncio.Queue[TurnEvent | None],
+        *,
+        refusal: ErrorInfo | None = None,
+        resumption: Resumption | None = None,
+    ) -> None:
+        """Walk a turn to its end or its question, and tell it after the commit."""
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - we run in one
-        running = _Running(task, turn_id, context.request, self._clock.monotonic(), state)
-        self._running[inbound.address.key] = running
-        queue.put_nowait(TurnStarted(turn_id, lang))
+        running = _Running(task, context.turn_id, context.request, self._clock.monotonic(), state)
+        self._running[context.address.key] = running
+        queue.put_nowait(TurnStarted(context.turn_id, context.lang))
+        end: TurnClosed | TurnSuspended
         try:
-            outcome = await self._outcome(context, inbound, request, running, queue)
+            outcome = await self._outcome(context, running, queue, refusal, resumption)
             # From here on the turn has its end: a stop waits for it instead of making another.
             running.ending = True
-            closed = await self._closed(context, outcome)
+            end = await self._ended(context, outcome)
         except asyncio.CancelledError:
             if not running.stopped or running.ending:
                 raise
             task.uncancel()
             running.ending = True
-            closed = await self._ends.cut_short(
-                context, running.state, ErrorInfo(ErrorCode.STOPPED)
-            )
-        queue.put_nowait(closed)
+            end = await self._ends.cut_short(context, running.state, ErrorInfo(ErrorCode.STOPPED))
+        queue.put_nowait(end)
 
-    async def _closed(self, context: TurnContext, outcome: Outcome) -> TurnClosed:
-        """The end of a turn; when its words cannot be made, an end in the simplest words."""
+    async def _ended(self, context: TurnContext, outcome: Outcome) -> TurnClosed | TurnSuspended:
+        """The end of a turn, or its question; when its words cannot be made, an end in the
+        simplest words."""
         try:
+            if outcome.question is not None:
+                return await self._ends.suspend(context, outcome, outcome.question)
             words = undo_closing(self._texts, context, outcome)
             return await self._ends.close(context, outcome, closing=words)
         except StoreError:
@@ -304,39 +332,36 @@ class Turns:
     async def _outcome(
         self,
         context: TurnContext,
-        inbound: Inbound,
-        request: str,
         running: _Running,
         queue: asyncio.Queue[TurnEvent | None],
+        refusal: ErrorInfo | None,
+        resumption: Resumption | None,
     ) -> Outcome:
         """Walk the turn; whatever goes wrong is an outcome."""
-        state = running.state
 
         def failed(error: ErrorInfo) -> Outcome:
             return Outcome(running.state, FinalKind.ERROR, error=error)
 
-        if inbound.kind not in {InboundKind.TEXT, InboundKind.SCHEDULED} or not request:
-            return failed(ErrorInfo(ErrorCode.UNSUPPORTED))
-        if len(request) > MAX_REQUEST:
-            return failed(ErrorInfo(ErrorCode.REQUEST_TOO_LONG, {"limit": MAX_REQUEST}))
-        if not context.catalog.executors:
-            return failed(ErrorInfo(ErrorCode.CATALOG_EMPTY))
+        if refusal is not None:
+            return failed(refusal)
 
         async def on_state(new: TurnState) -> None:
             running.state = new
 
         try:
-            if is_undo_request(request):
-                emit = queue.put_nowait
-                return await undo_turn(self._undo, self._texts, context, state, emit, on_state)
+            if resumption is None and is_undo_request(context.request):
+                return await undo_turn(
+                    self._undo, self._texts, context, running.state, queue.put_nowait, on_state
+                )
             proposer = await self._engines.choose(context)
             return await self._runner.run(
                 context,
-                state,
+                running.state,
                 proposer,
                 emit=queue.put_nowait,
-                phrase=lambda tool: self._phrase(context, tool),
+                phrase=lambda tool: self._setup.phrase(context, tool),
                 on_state=on_state,
+                resumption=resumption,
             )
         except ModelError as exc:
             log.warning("model failed", extra={"code": exc.code.value, "detail": exc.detail})
@@ -345,55 +370,11 @@ class Turns:
             log.exception("walk failed", extra={"turn_id": context.turn_id})
             return failed(to_error_info(exc))
 
-    def _phrase(self, context: TurnContext, tool: str) -> str:
-        executor = context.catalog.executors.get(tool)
-        if executor is None:
-            return self._texts.say("progress.working", context.lang)
-        return executor.manifest.phrase[context.lang]
 
-    def _lang(self, actor: Actor, inbound: Inbound, request: str) -> str:
-        asked = inbound.data.get("lang")
-        return choose_lang(
-            # Said for this one request (`chat --lang`), it goes before what is always wanted.
-            asked if isinstance(asked, str) else actor.lang,
-            inbound.lang,
-            known=self._texts.langs,
-            text=request,
-            default=self._settings.metnos_lang,
-        )
-
-    def _context(
-        self,
-        turn_id: str,
-        actor: Actor,
-        address: ChatAddress,
-        lang: str,
-        now: dt.datetime,
-        request: str,
-        talk: Collection[turns.Exchange],
-        quoted: str | None = None,
-        granted: Granted | None = None,
-    ) -> TurnContext:
-        return TurnContext(
-            turn_id=turn_id,
-            actor=actor,
-            address=address,
-            lang=lang,
-            tz=actor.tz or self._settings.metnos_tz,
-            now=now,
-            request=request,
-            catalog=self._loader.current(),
-            scope=scope_for(actor, self._settings, granted),
-            private_hosts=private_hosts_for(actor, self._settings, granted),
-            conversation=tuple(
-                Exchange(e.request[:MOST_REMEMBERED], e.answer[:MOST_REMEMBERED]) for e in talk
-            ),
-            quoted=quoted,
-        )
-
-
-def _told_before(stored: turns.StoredTurn) -> TurnClosed:
-    data = stored.reply
-    reply = Reply.from_json(data) if data else Reply((), stored.lang, stored.id)
-    kind = stored.final_kind or FinalKind.ERROR
-    return TurnClosed(stored.id, kind, reply, None, f"{stored.id}:final")
+def _refusal(inbound: Inbound, request: str, context: TurnContext) -> ErrorInfo | None:
+    """Why this inbound is nothing to work on."""
+    if inbound.kind not in {InboundKind.TEXT, InboundKind.SCHEDULED} or not request:
+        return ErrorInfo(ErrorCode.UNSUPPORTED)
+    if len(request) > MAX_REQUEST:
+        return ErrorInfo(ErrorCode.REQUEST_TOO_LONG, {"limit": MAX_REQUEST})
+    return None if context.catalog.executors else ErrorInfo(ErrorCode.CATALOG_EMPTY)

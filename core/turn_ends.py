@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from core.clock import Clock
 from core.config import Settings
+from core.dialogs import SuspensionState
 from core.errors import ErrorCode, ErrorInfo, MetnosError
+from core.execution.consent import Question
 from core.execution.context import TurnContext
 from core.i18n import Texts
 from core.language import choose_lang
@@ -20,14 +22,16 @@ from core.levels.runner import Outcome
 from core.levels.terminator import Closing, Terminator
 from core.llm.client import Usage
 from core.llm.tiers import Tiers
-from core.messages import Block, FinalKind, Inbound, Reply, TurnClosed
+from core.messages import Block, FinalKind, Inbound, Reply, TurnClosed, TurnSuspended
 from core.observation import Effects, Observation
-from core.store import effects, outbox, scratchpad, turns, usage
+from core.store import effects, outbox, scratchpad, suspensions, turns, usage
 from core.store.database import Transaction
 from core.store.stores import Stores
 from core.store.turn_log import TurnLog
+from core.turn_question import ask
 from core.turn_report import log_line
 from core.turn_state import StepRecord, TurnState
+from core.turn_undo import UNDO_ENGINE
 
 log = logging.getLogger(__name__)
 
@@ -68,19 +72,7 @@ class TurnEnds:
         )
         outcome = replace(outcome, error=made.error or outcome.error)
         reply, now = made.reply, self._clock.now()
-        cost = self._cost(outcome)
-        line = log_line(
-            context=context,
-            outcome=outcome,
-            reply=reply,
-            ended=now,
-            mode="online" if outcome.state.engine == "frontier" else "local",
-            match_source="engine",
-            cost=cost,
-            unbacked=made.unbacked,
-            secrets=self._settings.secrets,
-        )
-        day = context.now.astimezone(ZoneInfo(context.tz)).date()
+        line, day = self._line(context, outcome, reply, now, made.unbacked)
         key = f"{context.turn_id}:final"
         queued = context.address.channel in self.outbox_channels
         async with self._stores.main.write() as tx:
@@ -95,23 +87,98 @@ class TurnEnds:
                 reply=reply.to_json(),
                 log_day=day,
             )
+            if outcome.state.segment > 1:
+                await self._settle(tx, context.turn_id, now)
             if any("scratchpad_id" in record.shown for record in outcome.state.steps):
                 await scratchpad.close_turn(tx, context.turn_id, now + SCRATCHPAD_TTL)
             if queued:
                 await outbox.enqueue(tx, key, context.address, reply.to_json(), now)
-            await usage.add(
-                tx,
-                context.actor.id,
-                day,
-                tokens_in=outcome.usage.tokens_in,
-                tokens_out=outcome.usage.tokens_out,
-                cached=outcome.usage.cached,
-                money=cost,
-                turns=1,
-            )
+            await self._count(tx, context, outcome, day, turns=1)
         self._log(context.turn_id, line, day)
         return TurnClosed(
             context.turn_id, reply.final_kind, reply, outcome.error, key if queued else None
+        )
+
+    async def suspend(
+        self, context: TurnContext, outcome: Outcome, question: Question
+    ) -> TurnSuspended:
+        """Let the turn wait: its state, the suspension, its buttons and the question in the outbox
+        in one transaction, then the log line of this segment."""
+        state, now = outcome.state, self._clock.now()
+        asked = ask(
+            question, context, state, self._texts, question_id=self._clock.new_id(), now=now
+        )
+        reply = asked.reply
+        line, day = self._line(context, outcome, reply, now)
+        queued = context.address.channel in self.outbox_channels
+        later = replace(state, segment=state.segment + 1, told_steps=len(state.steps))
+        suspension = asked.suspension
+        async with self._stores.main.write() as tx:
+            await self.mark_logged(tx)
+            await turns.suspend(
+                tx,
+                context.turn_id,
+                later.to_json(),
+                line,
+                reply=reply.to_json(),
+                log_day=day,
+            )
+            if state.segment > 1:
+                await self._settle(tx, context.turn_id, now)
+            await suspensions.open(tx, suspension, later.to_json(), asked.tokens)
+            if queued and suspension.prompt_key is not None:
+                await outbox.enqueue(
+                    tx, suspension.prompt_key, context.address, reply.to_json(), now
+                )
+            await self._count(tx, context, outcome, day, turns=0)
+        self._log(context.turn_id, line, day)
+        return TurnSuspended(context.turn_id, reply, suspension.prompt_key if queued else None)
+
+    async def _settle(self, tx: Transaction, turn_id: str, now: dt.datetime) -> None:
+        """Nothing waits any more: what was claimed is done, what is open is dropped."""
+        for suspension, state in await suspensions.of_turn(tx, turn_id):
+            claimed = state is SuspensionState.CLAIMED
+            await suspensions.settle(
+                tx,
+                suspension.id,
+                SuspensionState.DONE if claimed else SuspensionState.CANCELLED,
+                now,
+            )
+
+    def _line(
+        self,
+        context: TurnContext,
+        outcome: Outcome,
+        reply: Reply,
+        now: dt.datetime,
+        unbacked: Sequence[str] = (),
+    ) -> tuple[dict[str, Any], dt.date]:
+        """The line for the log, and the person's day that it belongs to."""
+        line = log_line(
+            context=context,
+            outcome=outcome,
+            reply=reply,
+            ended=now,
+            mode="online" if outcome.state.engine == "frontier" else "local",
+            match_source=_source(outcome.state),
+            cost=self._cost(outcome),
+            unbacked=unbacked,
+            secrets=self._settings.secrets,
+        )
+        return line, context.now.astimezone(ZoneInfo(context.tz)).date()
+
+    async def _count(
+        self, tx: Transaction, context: TurnContext, outcome: Outcome, day: dt.date, *, turns: int
+    ) -> None:
+        await usage.add(
+            tx,
+            context.actor.id,
+            day,
+            tokens_in=outcome.usage.tokens_in,
+            tokens_out=outcome.usage.tokens_out,
+            cached=outcome.usage.cached,
+            money=self._cost(outcome),
+            turns=turns,
         )
 
     def _log(self, turn_id: str, line: Mapping[str, object], day: dt.date) -> None:
@@ -182,9 +249,15 @@ class TurnEnds:
                 await self.mark_logged(tx)
 
 
+def _source(state: TurnState) -> str:
+    if state.engine == UNDO_ENGINE:
+        return "undo"
+    return "engine" if state.segment == 1 else "dialog"
+
+
 def _spent(state: TurnState) -> dict[str, Any]:
     """What the model calls of these steps took; of a call that was cut nobody knows."""
-    asked = [record for record in state.steps if record.tokens_in or record.tokens_out]
+    asked = [r for r in state.steps[state.told_steps :] if r.tokens_in or r.tokens_out]
     used = sum((Usage(r.tokens_in, r.tokens_out, r.cached) for r in asked), Usage())
     model_ms = sum(record.model_ms for record in asked)
     return {"usage": used, "model_ms": model_ms, "model_calls": len(asked)}
@@ -198,8 +271,9 @@ def _from_journal(effect: effects.StoredEffect) -> StepRecord:
         effects.EffectState.FAILED: Effects.NONE,
     }.get(effect.state, Effects.UNKNOWN)
     summary = effect.summary if isinstance(effect.summary, Mapping) else {}
+    items = summary.get("entries")
     observation = (
-        Observation(ok=True, effects=found)
+        Observation(ok=True, entries=tuple(items) if items else None, effects=found)
         if done
         else Observation.failed(ErrorCode.INTERRUPTED, effects=found)
     )

@@ -27,17 +27,17 @@ def log_line(
     match_source: str,
     cost: float,
     unbacked: Sequence[str] = (),
-    segment: int = 1,
     secrets: Collection[str] = (),
 ) -> dict[str, Any]:
-    """One segment of a turn. Times are seconds since the epoch, latencies milliseconds.
+    """One segment of a turn, with its own steps. Times are seconds since the epoch, latencies
+    milliseconds.
 
     `secrets` are masked wherever they stand, like everything that looks like one.
     """
-    steps = outcome.state.steps
+    steps = outcome.state.steps[outcome.state.told_steps :]
     return {
         "turn_id": context.turn_id,
-        "segment": segment,
+        "segment": outcome.state.segment,
         "ts_start": context.now.timestamp(),
         "ts_end": ended.timestamp(),
         "actor": context.actor.id,

@@ -13,7 +13,7 @@ from core.errors import StoreTooNew
 from core.observation import Effects, Observation
 from core.plan import Plan
 
-VERSION = 1
+VERSION = 2
 
 # Defaults of S9.
 MAX_STEPS = 30
@@ -78,8 +78,34 @@ class StepRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class PendingCall:
+    """A call that was proposed and has no record yet: the turn waits before it. `spent` is what
+    its proposal cost, as the fields of a record have it."""
+
+    tool: str
+    args: Mapping[str, Any]
+    call_id: str = ""
+    problem: str | None = None
+    spent: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "tool": self.tool,
+            "args": dict(self.args),
+            "call_id": self.call_id,
+            "problem": self.problem,
+            "spent": dict(self.spent),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class TurnState:
-    """The state between two steps. Frozen: each step makes the next one."""
+    """The state between two steps. Frozen: each step makes the next one.
+
+    `pending` is set while the turn waits for an answer: the call that asked, and those proposed
+    along with it. `segment` counts the stretches between questions, `told_steps` the steps that
+    earlier ones have logged.
+    """
 
     turn_id: str
     request: str
@@ -89,6 +115,9 @@ class TurnState:
     candidates: tuple[str, ...] = ()
     engine: str = ""
     replans: int = 0
+    pending: tuple[PendingCall, ...] = ()
+    segment: int = 1
+    told_steps: int = 0
 
     def with_step(self, record: StepRecord) -> TurnState:
         return replace(self, steps=(*self.steps, record))
@@ -112,6 +141,9 @@ class TurnState:
             "candidates": list(self.candidates),
             "engine": self.engine,
             "replans": self.replans,
+            "pending": [call.to_json() for call in self.pending],
+            "segment": self.segment,
+            "told_steps": self.told_steps,
         }
 
     @classmethod
@@ -129,4 +161,7 @@ class TurnState:
             tuple(data.get("candidates", ())),
             str(data.get("engine", "")),
             int(data.get("replans", 0)),
+            tuple(PendingCall(**call) for call in data.get("pending", ())),
+            int(data.get("segment", 1)),
+            int(data.get("told_steps", 0)),
         )

@@ -79,6 +79,16 @@ def check_duplicates(
                     )
 
 
+def check_declined(steps: Sequence[StepRecord], key: str) -> None:
+    """Refuse a call that the person has said no to in this turn: nobody is asked twice."""
+    for record in steps:
+        error = record.observation.error
+        if record.key == key and error is not None and error.code is ErrorCode.DECLINED:
+            raise CallRefused(
+                ErrorCode.DECLINED, f"the person said no to this in step {record.number}: answer"
+            )
+
+
 def _refuse_failed(record: StepRecord) -> None:
     """The same call again after it failed: only what may pass by itself is worth a second try."""
     error = record.observation.error

@@ -3,7 +3,7 @@
 In this order, always on resolved values: known and offered → references → JSON Schema → canonical
 values → scope → grounding → duplicates → caps → guard → judge → preview → consent → journal →
 cage → observation → journal → scratchpad. A call's own failure is an observation, never an
-exception.
+exception. A call that needs a person's word first is a question, and has done nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +21,14 @@ from core.config import Settings
 from core.errors import CallRefused, ErrorCode, to_error_info
 from core.execution import arguments, builtins, grounding, guards, keeping, policy, sources
 from core.execution.cage.process import ProcessCage
+from core.execution.consent import (
+    Decision,
+    NeedsAnswer,
+    Question,
+    approval_for,
+    digest_of,
+    source_of,
+)
 from core.execution.context import StateLookup, TurnContext
 from core.execution.paths import (
     TRASH,
@@ -56,6 +64,7 @@ class _Attempt:
     preview: Mapping[str, Any] | None = None
     journal: str | None = None
     left_out: tuple[str, ...] = ()
+    decision: Decision | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +85,22 @@ class Gate:
         *,
         offered: frozenset[str],
         on_progress: ProgressSink | None = None,
-    ) -> StepRecord:
-        """Take one proposed step through all checks, run it, and return what came of it.
+        decision: Decision | None = None,
+    ) -> StepRecord | Question:
+        """Take one proposed step through all checks, run it, and return what came of it; or the
+        question that a person must answer first, when nothing was run.
 
-        `offered` are the tool names the proposer could choose from. Never raises for the call's
-        own failure; a change is journalled before it runs, and its end is committed together with
-        the state that holds it. Calling twice acts twice: the guards look at `state` only.
+        `decision`: their answer to the question that this very step had. `offered` are the tool
+        names the proposer could choose from. Never raises for the call's own failure; a change is
+        journalled before it runs, and its end is committed together with the state that holds it.
+        Calling twice acts twice: the guards look at `state` only.
         """
         started = self.clock.monotonic()
-        attempt = _Attempt()
+        attempt = _Attempt(decision=decision)
         try:
             observation = await self._pass(context, state, step, offered, attempt, on_progress)
+        except NeedsAnswer as exc:
+            return exc.question
         except CallRefused as exc:
             observation = Observation.failed(to_error_info(exc))
         except Exception as exc:
@@ -165,6 +179,10 @@ class Gate:
         urls = _urls(args, executor)
         guards.check_duplicates(state.steps, step.tool, args, [*paths, *urls])
         guards.check_caps(state.steps, step.tool, step.args, manifest)
+        guards.check_declined(state.steps, attempt.key)
+        if attempt.decision is not None and not attempt.decision.agreed:
+            attempt.checks["consent"] = "declined"
+            raise CallRefused(ErrorCode.DECLINED, "the person said no to this: do not do it")
         self._judge(context, executor, args, paths, attempt)
         unasked = sources.address_refusal(urls, step.args, context, state)
         if unasked is not None:
@@ -307,21 +325,25 @@ class Gate:
         attempt.preview = preview
         targets = [str(target) for target in preview.get("targets", paths)]
         sinks = [str(v) for name in manifest.sinks for v in _listed(args.get(name))] or targets
-        decision = policy.consent(
+        origin = sources.origin_of(sinks, raw, manifest, context, state)
+        needed = policy.consent(
             manifest,
             count=int(preview.get("count", len(targets))),
             in_workspace=all(context.scope.holds(target, write=True) for target in targets),
-            origin=sources.origin_of(sinks, raw, manifest, context, state),
+            origin=origin,
             named_each=all(policy.is_spoken_of(target, context.said) for target in targets),
             actor=context.actor,
         )
-        attempt.checks["consent"] = decision.value
-        if decision is policy.Consent.NEEDED:
-            raise CallRefused(
-                ErrorCode.CONSENT_UNAVAILABLE,
-                "this needs the person's consent, which cannot be asked for yet: tell them that",
-                count=int(preview.get("count", len(targets))),
+        attempt.checks["consent"] = needed.value
+        if needed is policy.Consent.NOT_NEEDED:
+            return
+        digest = digest_of(manifest.name, args, preview, manifest)
+        if attempt.decision is None or attempt.decision.digest != digest:
+            source = source_of(origin, context, state)
+            raise NeedsAnswer(
+                approval_for(manifest, args, preview, targets, digest=digest, source=source)
             )
+        attempt.checks["consent"] = "given"
 
     def _document(
         self,

@@ -124,6 +124,48 @@ async def close_turn(
     return changed == 1
 
 
+async def suspend(
+    tx: Transaction,
+    turn_id: str,
+    state: Mapping[str, Any],
+    log_line: Mapping[str, Any],
+    *,
+    reply: Mapping[str, Any],
+    log_day: date,
+) -> None:
+    """Let an open turn wait: its state, the question as it is shown, and this segment's line."""
+    await tx.execute(
+        """UPDATE turns SET state = 'suspended', state_json = :state, reply_json = :reply,
+               log_json = :log, log_day = :day, logged = 0
+           WHERE id = :id AND state != 'closed'""",
+        {
+            "id": turn_id,
+            "state": dump_json(state),
+            "reply": dump_json(reply),
+            "log": dump_json(log_line),
+            "day": log_day.isoformat(),
+        },
+    )
+
+
+async def show_question(tx: Transaction, turn_id: str, reply: Mapping[str, Any]) -> None:
+    """What a turn that waits asks now."""
+    await tx.execute(
+        "UPDATE turns SET reply_json = :reply WHERE id = :id AND state = 'suspended'",
+        {"id": turn_id, "reply": dump_json(reply)},
+    )
+
+
+async def go_on(tx: Transaction, turn_id: str) -> bool:
+    """Take up a turn that waits, as its next segment. False: it does not wait."""
+    changed = await tx.execute(
+        """UPDATE turns SET state = 'running', segment = segment + 1
+           WHERE id = :id AND state = 'suspended'""",
+        {"id": turn_id},
+    )
+    return changed == 1
+
+
 async def find_by_inbound(tx: Transaction, inbound_id: str) -> StoredTurn | None:
     row = await tx.fetch_one(
         "SELECT * FROM turns WHERE inbound_id = :inbound_id", {"inbound_id": inbound_id}

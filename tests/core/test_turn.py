@@ -269,25 +269,6 @@ async def test_turn_large_observation_becomes_a_handle_that_can_be_read_on(
         assert other is None
 
 
-async def test_turn_delete_without_consent_is_refused_and_touches_nothing(
-    tmp_path: Path,
-) -> None:
-    rules = [
-        Rule(user="cancella", after=0, calls=[("delete_files", {"paths": ["a.md"]})]),
-        Rule(user="cancella", after=1, text="Ho cancellato a.md."),
-    ]
-    async with open_scripted(tmp_path, rules) as (house, model):
-        (tmp_path / "notes/a.md").write_text("x")
-
-        closed = await ask(house, "cancella a.md")
-
-        assert (tmp_path / "notes/a.md").exists()
-        assert json.loads(model.asked[1].last_result)["error"]["code"] == "consent_unavailable"
-        assert "Ho cancellato" not in closed.reply.plain
-        assert lines(house)[0]["unbacked_claims"] == 1
-        assert lines(house)[0]["steps"][0]["consent"] == "needed"
-
-
 async def test_turn_delete_by_a_fully_trusted_actor_goes_to_the_trash(tmp_path: Path) -> None:
     rules = [
         Rule(user="cancella", after=0, calls=[("delete_files", {"paths": ["a.md"]})]),

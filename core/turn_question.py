@@ -1,0 +1,164 @@
+"""A question as a channel shows it: card or prompt, buttons with their tokens, and the suspension
+that stands behind it. Makes, and stores nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from core.clock import new_token
+from core.dialogs import Field, FieldKind, Suspension, SuspensionKind, ask_order, ttl_of
+from core.execution import consent
+from core.execution.consent import Question
+from core.execution.context import TurnContext
+from core.i18n import Texts
+from core.levels.renderer import Renderer
+from core.messages import Block, Button, Expects, FinalKind, Reply
+from core.turn_state import TurnState
+
+CANCEL = "cancel"
+_ROW = 2
+_TYPED = frozenset(
+    {FieldKind.TEXT, FieldKind.SECRET, FieldKind.NUMBER, FieldKind.DATE, FieldKind.FILE_PATH}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question ready to be stored and shown. `tokens`: button token → choice."""
+
+    suspension: Suspension
+    reply: Reply
+    tokens: Mapping[str, str]
+
+
+def ask(
+    question: Question,
+    context: TurnContext,
+    state: TurnState,
+    texts: Texts,
+    *,
+    question_id: str,
+    now: datetime,
+) -> Asked:
+    """Put a question to the person: open it now, for as long as its kind allows."""
+    fields = ask_order(question.fields)
+    suspension = Suspension(
+        id=question_id,
+        kind=question.kind,
+        turn_id=context.turn_id,
+        actor_id=context.actor.id,
+        conversation=context.address.key,
+        created_at=now,
+        expires_at=now + ttl_of(question.kind, wished_s=question.expires_s),
+        fields=fields,
+        digest=question.digest,
+        prompt_key=f"{context.turn_id}:ask:{question_id[:12]}",
+        data={
+            "question": question.to_json(),
+            "programs": programs_of(context, state),
+            "asked_at": context.now.isoformat(),
+            "quoted": context.quoted,
+            "talk": [[e.request, e.answer] for e in context.conversation],
+        },
+    )
+    return show(suspension, context, texts)
+
+
+def again(
+    suspension: Suspension, context: TurnContext, texts: Texts, *, question_id: str, whole: bool
+) -> Asked:
+    """The same question anew, at the field it has come to, until when it was open before.
+    `whole`: with all that it is about."""
+    return show(
+        replace(
+            suspension,
+            id=question_id,
+            prompt_key=f"{context.turn_id}:ask:{question_id[:12]}",
+            message_id=None,
+        ),
+        context,
+        texts,
+        whole=whole,
+    )
+
+
+def show(
+    suspension: Suspension, context: TurnContext, texts: Texts, *, whole: bool = False
+) -> Asked:
+    """Draw what is asked now, with fresh buttons."""
+    lang = context.lang
+    renderer = Renderer(texts, lang, context.tz, context.scope.home)
+    question = question_of(suspension)
+    field = suspension.asked
+    if suspension.kind is SuspensionKind.APPROVAL and question.targets:
+        blocks = consent.card(question, renderer, expires_at=suspension.expires_at, whole=whole)
+    else:
+        prompt = field.prompt or question.text
+        end = consent.until(suspension.expires_at, texts, lang, context.tz)
+        blocks = (Block("text", prompt), Block("small", end))
+    choices = _choices(field, suspension.kind, texts, lang)
+    if suspension.kind is SuspensionKind.APPROVAL:
+        if not whole and len(question.targets) > consent.MOST_NAMED:
+            choices.append((consent.LIST, texts.say("dialog.list", lang)))
+    else:
+        choices.append((CANCEL, texts.say("dialog.cancel", lang)))
+    tokens = {new_token(): choice for choice, _ in choices}
+    buttons = [Button(label, token) for token, (_, label) in zip(tokens, choices, strict=True)]
+    rows = [tuple(buttons[at : at + _ROW]) for at in range(0, len(buttons), _ROW)]
+    expects: Expects = "text" if field.kind in _TYPED else "tap"
+    if field.kind is FieldKind.LOCATION:
+        expects = "location"
+        rows.insert(0, (Button(texts.say("dialog.send_location", lang), kind="location"),))
+    kind = (
+        FinalKind.NEEDS_INPUTS if suspension.kind is SuspensionKind.INPUTS else FinalKind.AWAITING
+    )
+    reply = Reply(
+        tuple(blocks),
+        lang,
+        context.turn_id,
+        kind,
+        buttons=tuple(rows),
+        expects=expects,
+        secret=field.kind is FieldKind.SECRET,
+    )
+    return Asked(suspension, reply, tokens)
+
+
+def question_of(suspension: Suspension) -> Question:
+    return Question.from_json(
+        suspension.kind, suspension.digest, suspension.data.get("question") or {}
+    )
+
+
+def programs_of(context: TurnContext, state: TurnState) -> dict[str, str]:
+    """Digests of the programs that the rest of this turn has been promised with."""
+    names = [call.tool for call in state.pending]
+    if state.plan is not None:
+        names += [step.tool for step in state.plan.steps[state.next_step :]]
+    known = context.catalog.executors
+    return {name: known[name].manifest.digest for name in names if name in known}
+
+
+def are_same(programs: Mapping[str, Any], context: TurnContext) -> bool:
+    """Whether these programs are still there, and the very same."""
+    known = context.catalog.executors
+    return all(
+        name in known and known[name].manifest.digest == digest
+        for name, digest in programs.items()
+    )
+
+
+def _choices(field: Field, kind: SuspensionKind, texts: Texts, lang: str) -> list[tuple[str, str]]:
+    """What can be pressed: (choice, label)."""
+    if field.kind is FieldKind.YES_NO:
+        yes = "dialog.yes" if kind is SuspensionKind.APPROVAL else "dialog.plain_yes"
+        return [
+            (consent.YES, texts.say(yes, lang)),
+            (consent.NO, texts.say("dialog.no", lang)),
+        ]
+    options: Sequence[Any] = field.options if field.kind is FieldKind.CHOICE else ()
+    return [(option.key, option.label) for option in options]
