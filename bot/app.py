@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from core.catalog.staging import is_staged_current, stage
 from core.clock import Clock, SystemClock
 from core.config import Settings
 from core.egress.broker import Broker
-from core.errors import StoreError, to_error_info
+from core.errors import MetnosError, StoreError, to_error_info
 from core.execution import preimages
 from core.execution.cage.process import ProcessCage
 from core.execution.invoke import Gate
@@ -39,6 +39,7 @@ from core.turn import Turns
 log = logging.getLogger(__name__)
 
 STOP_GRACE_S = 10.0
+EXPIRY_EVERY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +188,7 @@ async def run_telegram(settings: Settings, *, ready: asyncio.Event | None = None
         running = asyncio.create_task(channel.run())
         warming = asyncio.create_task(warm(house))
         tidying = asyncio.create_task(_tidy_hourly(house))
+        expiring = asyncio.create_task(_expire_questions(house, channel.wake_outbox))
         if ready is not None:
             ready.set()
         try:
@@ -194,16 +196,28 @@ async def run_telegram(settings: Settings, *, ready: asyncio.Event | None = None
         finally:
             warming.cancel()
             tidying.cancel()
+            expiring.cancel()
             await channel.stop(STOP_GRACE_S)
             running.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.gather(running, warming, tidying, return_exceptions=True)
+                await asyncio.gather(running, warming, tidying, expiring, return_exceptions=True)
 
 
 async def warm(house: House) -> None:
     """Start the bundled model and let it read the stable part of the prompt, in the background."""
     if house.server is not None:
         await house.turns.warm()
+
+
+async def _expire_questions(house: House, wake_outbox: Callable[[], None]) -> None:
+    """End what waits for an answer that did not come in time; the word goes out by the outbox."""
+    while True:
+        try:
+            if await house.turns.expire():
+                wake_outbox()
+        except MetnosError:
+            log.exception("questions not ended")
+        await asyncio.sleep(EXPIRY_EVERY_S)
 
 
 async def _tidy_hourly(house: House) -> None:

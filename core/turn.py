@@ -169,6 +169,7 @@ class Turns:
         """
         await append_missing(self._stores.main, self._turn_log)
         await settle_effects(self._stores, self._clock)
+        await self._resume.recover()
         for old, actor, _ in await turns_left(self._stores, but_of=self._ends.outbox_channels):
             await self._resume.cut_short(old, actor, ErrorCode.INTERRUPTED)
 

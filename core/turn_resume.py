@@ -131,6 +131,16 @@ class TurnResume:
             told += [(address, event) for event in await self._expire(suspension)]
         return told
 
+    async def recover(self) -> None:
+        """End the turns that a crash cut short after a question, whatever their channel: their
+        answer is not going to be given again. Only at the start of the engine."""
+        async with self._stores.main.read() as tx:
+            left = [turn for turn in await turns.running(tx) if turn.segment > 1]
+            persons = [await actors.get_actor(tx, turn.actor_id) for turn in left]
+        for stored, actor in zip(left, persons, strict=True):
+            if actor is not None:
+                await self.cut_short(stored, actor, ErrorCode.INTERRUPTED)
+
     # -- ways to answer ---------------------------------------------------------------------------
 
     async def _pressed(
@@ -295,6 +305,7 @@ class TurnResume:
                 return []
             settled = await self._settle(tx, suspension, stored.lang, actor, "dialog.expired")
             await turns.go_on(tx, stored.id)
+        # A crash here leaves a running turn of a later segment: `recover` ends it.
         return [settled, await self.cut_short(stored, actor, ErrorCode.QUESTION_EXPIRED)]
 
     async def cut_short(

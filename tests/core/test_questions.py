@@ -16,12 +16,13 @@ from core.messages import (
     FinalKind,
     InboundKind,
     QuestionSettled,
+    Role,
     TurnClosed,
     TurnEvent,
     TurnSuspended,
 )
-from core.store import effects, suspensions, turns
-from tests.support.house import events_of, inbound, open_scripted
+from core.store import actors, effects, suspensions, turns
+from tests.support.house import LOCAL, events_of, inbound, open_scripted
 from tests.support.scripted_model import Rule
 
 DELETE = [
@@ -317,3 +318,42 @@ async def test_each_stretch_of_a_turn_leaves_its_own_line(tmp_path: Path) -> Non
     ]
     assert [len(line["steps"]) for line in lines] == [0, 1]
     assert lines[1]["steps"][0]["consent"] == "given"
+
+
+async def test_crash_after_the_answer_is_told_and_nothing_is_repeated(tmp_path: Path) -> None:
+    path = note(tmp_path)
+    async with open_scripted(tmp_path, DELETE) as (house, _):
+        question = await asked(house)
+        async with house.stores.main.write() as tx:
+            row = await tx.fetch_one("SELECT id FROM suspensions")
+            assert row is not None
+            await suspensions.claim(tx, row["id"], house.clock.now())
+            await turns.go_on(tx, question.turn_id)
+    async with open_scripted(tmp_path, DELETE) as (house, _):
+        async with house.stores.main.read() as tx:
+            stored = await turns.get(tx, question.turn_id)
+            assert await suspensions.claimed_unsettled(tx) == []
+        again = (await press(house, question, "Sì"))[-1]
+
+    assert stored is not None
+    assert stored.state == "closed"
+    assert isinstance(again, TurnClosed)
+    assert "Non ho cambiato nulla" in again.reply.plain
+    assert path.exists()
+
+
+async def test_button_of_another_person_is_not_theirs_to_press(tmp_path: Path) -> None:
+    path = note(tmp_path)
+    async with open_scripted(tmp_path, DELETE) as (house, _):
+        question = await asked(house)
+        async with house.stores.main.write() as tx:
+            guest = await actors.add(tx, Role.GUEST, "Anna", house.clock)
+            await actors.link(tx, LOCAL.channel, "7", guest.id)
+        end = (await press(house, question, "Sì", sender_id="7"))[-1]
+
+        assert isinstance(end, TurnClosed)
+        assert end.reply.plain == "Questa domanda non è per te."
+        assert path.exists()
+        own = (await press(house, question, "Sì"))[-1]
+        assert isinstance(own, TurnClosed)
+        assert not path.exists()
