@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from core.execution import keeping
 from core.execution.context import TurnContext
 from core.execution.undo import Undo
 from core.execution.undo_steps import UNDO_LAST_TURN
@@ -16,7 +17,7 @@ from core.levels.runner import Outcome
 from core.levels.terminator import Closing
 from core.messages import Block, FinalKind, Reply, StepFinished, StepStarted, TurnEvent
 from core.observation import Observation
-from core.turn_state import TurnState
+from core.turn_state import StepRecord, TurnState
 
 UNDO_ENGINE = "undo"
 MOST_QUOTED = 80
@@ -35,11 +36,22 @@ async def undo_turn(
     number = len(state.steps) + 1
     phrase = texts.say("undo.phrase", context.lang)
     emit(StepStarted(context.turn_id, number, UNDO_LAST_TURN, phrase))
-    record = await undo.take_back(context, state)
-    emit(StepFinished(context.turn_id, number, UNDO_LAST_TURN, record.observation.ok))
+    started = undo.clock.monotonic()
+    seen, key = await undo.put_back_last(context, state)
+    record = StepRecord(
+        number=number,
+        tool=UNDO_LAST_TURN,
+        raw_args={},
+        resolved_args={},
+        observation=seen,
+        shown={},
+        ran=True,
+        latency_ms=round((undo.clock.monotonic() - started) * 1000),
+    )
+    record = await keeping.keep(undo.stores, undo.clock, context, state, record, journal=key)
+    emit(StepFinished(context.turn_id, number, UNDO_LAST_TURN, seen.ok))
     state = state.with_step(record)
     await on_state(state)
-    seen = record.observation
     return Outcome(state, FinalKind.ANSWER if seen.ok else FinalKind.ERROR, error=seen.error)
 
 

@@ -12,17 +12,29 @@ from core.llm.client import ToolSpec
 from core.observation import Observation
 from core.plan import FINAL_ANSWER
 from core.store import scratchpad
+from core.store.effects import UNDO_LAST_TURN as UNDO_LAST_TURN
 from core.store.stores import Stores
 from core.turn_state import TurnState
 
 SCRATCHPAD_READ = "scratchpad_read"
-BUILTINS = frozenset({SCRATCHPAD_READ, FINAL_ANSWER})
+BUILTINS = frozenset({SCRATCHPAD_READ, UNDO_LAST_TURN, FINAL_ANSWER})
 MAX_READ = 8000
 
 _SCRATCHPAD_TEXTS = {
     "it": "Legge altro testo di un risultato lungo, dal suo scratchpad_id.",
     "en": "Reads more of a long result, by its scratchpad_id.",
 }
+
+_UNDO_TEXTS = {
+    "it": "Annulla le modifiche dell'ultimo turno che ha cambiato qualcosa. Senza argomenti.",
+    "en": "Takes back the changes of the last turn that changed something. No arguments.",
+}
+
+
+def undo_spec(lang: str) -> ToolSpec:
+    """The tool as a model sees it, offered only when the request speaks of taking back."""
+    empty = {"type": "object", "properties": {}, "additionalProperties": False}
+    return ToolSpec(UNDO_LAST_TURN, _UNDO_TEXTS[lang], empty)
 
 
 def scratchpad_spec(lang: str) -> ToolSpec:

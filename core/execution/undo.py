@@ -15,7 +15,7 @@ from typing import Any
 
 from core.clock import Clock
 from core.errors import CallRefused, ErrorCode, ErrorInfo, to_error_info
-from core.execution import keeping, world
+from core.execution import world
 from core.execution.cage.process import ProcessCage
 from core.execution.context import TurnContext
 from core.execution.paths import TRASH, check_scope, folders_of, is_refused
@@ -25,17 +25,19 @@ from core.store import effects, turns
 from core.store.database import Transaction
 from core.store.effects import StoredEffect
 from core.store.stores import Stores
-from core.turn_state import StepRecord, TurnState
+from core.turn_state import TurnState
 
 _MOVE, _DELETE = "move_files", "delete_files"
 
 
 @dataclass(slots=True)
 class _Run:
-    """One undo while it goes on. `vacated`: places that it made free itself."""
+    """One undo while it goes on. `resumed`: an earlier one of the same turn was cut short.
+    `vacated`: places that it made free itself."""
 
     context: TurnContext
     step: int
+    resumed: bool = False
     vacated: set[str] = field(default_factory=set)
     touched: bool = False
     unsure: bool = False
@@ -48,22 +50,6 @@ class Undo:
     cage: ProcessCage
     stores: Stores
     clock: Clock
-
-    async def take_back(self, context: TurnContext, state: TurnState) -> StepRecord:
-        """`put_back_last` as the next step of a turn, kept."""
-        started = self.clock.monotonic()
-        observation, key = await self.put_back_last(context, state)
-        record = StepRecord(
-            number=len(state.steps) + 1,
-            tool=UNDO_LAST_TURN,
-            raw_args={},
-            resolved_args={},
-            observation=observation,
-            shown={},
-            ran=True,
-            latency_ms=round((self.clock.monotonic() - started) * 1000),
-        )
-        return await keeping.keep(self.stores, self.clock, context, state, record, journal=key)
 
     async def put_back_last(
         self, context: TurnContext, state: TurnState
@@ -84,9 +70,11 @@ class Undo:
             if undone_at is not None:
                 when = {"undone_at": undone_at.isoformat()}
                 return Observation(ok=True, metadata={"status": "already", **about, **when}), None
+            resumed = await effects.undo_cut_short(tx, journal[0].turn_id)
             items = items_of(journal)
             key = await self._open_journal(tx, context, state, journal[0].turn_id, items)
-        seen = await self._put_back(context, len(state.steps) + 1, items)
+        run = _Run(context, len(state.steps) + 1, resumed)
+        seen = await self._put_back(run, items)
         return replace(seen, metadata={"status": "undone", **about, **seen.metadata}), key
 
     async def _open_journal(
@@ -117,10 +105,7 @@ class Undo:
         )
         return key
 
-    async def _put_back(
-        self, context: TurnContext, step: int, items: Sequence[UndoItem]
-    ) -> Observation:
-        run = _Run(context, step)
+    async def _put_back(self, run: _Run, items: Sequence[UndoItem]) -> Observation:
         entries: list[dict[str, Any]] = []
         for item in items:
             try:
@@ -151,16 +136,18 @@ class Undo:
             self._check(run.context, path)
         if await asyncio.to_thread(_is_already, item, run.vacated):
             return {"ok": True, "path": item.path, "did": "already"}
-        await asyncio.to_thread(_check_unchanged, item, run.vacated)
-        if item.do == "remove" or (item.do == "restore" and world.is_there(item.path)):
+        await asyncio.to_thread(_check_unchanged, item, run)
+        if item.source is None:
             await self._call(run, _DELETE, {"paths": [item.path]})
-        if item.source is not None:
-            moved = await self._call(run, _MOVE, {"paths": [item.source], "dst": item.path})
-            if moved.get("path") != item.path:
-                raise CallRefused(ErrorCode.CHANGED_SINCE, "something came in between")
-            run.vacated.add(item.source)
-        else:
             run.vacated.add(item.path)
+            return {"ok": True, "path": item.path, "did": item.do}
+        args: dict[str, Any] = {"paths": [item.source], "dst": item.path}
+        if item.do == "restore" and world.is_there(item.path):
+            args["overwrite"] = True
+        moved = await self._call(run, _MOVE, args)
+        if moved.get("path") != item.path:
+            raise CallRefused(ErrorCode.CHANGED_SINCE, "something came in between")
+        run.vacated.add(item.source)
         return {"ok": True, "path": item.path, "did": item.do}
 
     def _check(self, context: TurnContext, path: str) -> None:
@@ -214,17 +201,17 @@ def _is_already(item: UndoItem, vacated: set[str]) -> bool:
     return True
 
 
-def _check_unchanged(item: UndoItem, vacated: set[str]) -> None:
+def _check_unchanged(item: UndoItem, run: _Run) -> None:
     if item.do == "restore" and item.source is not None and not world.is_there(item.source):
         raise CallRefused(ErrorCode.COPY_GONE, "what was kept of it is gone")
     if item.do == "move":
         if item.wanted is None or not world.is_as(item.wanted) or world.is_there(item.path):
             raise CallRefused(ErrorCode.CHANGED_SINCE, "it is not as it was left")
         return
-    if item.path in vacated:
-        # Taking back a later change has made the place free.
-        if world.is_there(item.path):
-            raise CallRefused(ErrorCode.CHANGED_SINCE, "something came in between")
+    if item.path in run.vacated and world.is_there(item.path):
+        raise CallRefused(ErrorCode.CHANGED_SINCE, "something came in between")
+    if not world.is_there(item.path) and (item.path in run.vacated or run.resumed):
+        # Free since a later change was taken back, or since an undo was killed half way.
         return
     if item.wanted is None or not world.is_as(item.wanted):
         raise CallRefused(ErrorCode.CHANGED_SINCE, "it is not as it was left")

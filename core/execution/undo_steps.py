@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from core.store.effects import UNDO_LAST_TURN, EffectState, StoredEffect
 
-__all__ = ["UNDO_LAST_TURN", "UndoItem", "is_undo_request", "items_of"]
+__all__ = ["UNDO_LAST_TURN", "UndoItem", "is_undo_request", "items_of", "speaks_of_undo"]
 
 Doing = Literal["restore", "move", "remove", "none"]
 
@@ -34,6 +34,10 @@ _WHOLE = re.compile(
     "|rimetti (?:tutto )?com ?era(?: prima)?"
     f"|(?:undo|revert|take back) (?:{_WHAT_EN})"
     "|put (?:it|everything|that) back(?: (?:as|the way) it was)?"
+)
+_SPEAKS = re.compile(
+    r"\b(?:annull\w+|disf(?:a|are|ai)|ripristin\w+|rimett\w+ (?:tutto )?com)\b"
+    r"|\b(?:undo|revert|take back)\b"
 )
 _COURTESY = re.compile(r"^(?:per favore|ok|please|no)\s+|\s+(?:per favore|grazie|please|thanks)$")
 
@@ -61,14 +65,17 @@ def is_undo_request(text: str) -> bool:
         return False
     if _COMMAND.fullmatch(spoken):
         return True
-    folded = unicodedata.normalize("NFKD", spoken).lower()
-    bare = "".join(c for c in folded if not unicodedata.combining(c))
-    if "?" in bare:
+    if "?" in spoken:
         return False
-    words = " ".join(re.sub(r"[^a-z0-9]+", " ", bare).split())
+    words = _bare(spoken)
     for _ in range(2):
         words = _COURTESY.sub("", words)
     return _WHOLE.fullmatch(words) is not None
+
+
+def speaks_of_undo(text: str) -> bool:
+    """Whether a request has a word of taking back in it, so that the tool for it is offered."""
+    return _SPEAKS.search(_bare(text)) is not None
 
 
 def items_of(effects: Sequence[StoredEffect]) -> list[UndoItem]:
@@ -78,6 +85,13 @@ def items_of(effects: Sequence[StoredEffect]) -> list[UndoItem]:
         if effect.state in {EffectState.DONE, EffectState.UNKNOWN}:
             items += _items(effect)
     return items
+
+
+def _bare(text: str) -> str:
+    """Words in small letters without accents, one space between."""
+    folded = unicodedata.normalize("NFKD", text).lower()
+    bare = "".join(c for c in folded if not unicodedata.combining(c))
+    return " ".join(re.sub(r"[^a-z0-9]+", " ", bare).split())
 
 
 def _items(effect: StoredEffect) -> Iterator[UndoItem]:

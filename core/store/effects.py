@@ -148,6 +148,17 @@ async def undone_at(tx: Transaction, turn_id: str) -> datetime | None:
     return None if row is None or row["at"] is None else from_ts(row["at"])
 
 
+async def undo_cut_short(tx: Transaction, turn_id: str) -> bool:
+    """Whether taking back a turn was begun once and not brought to its end."""
+    row = await tx.fetch_one(
+        """SELECT 1 FROM effects
+           WHERE tool = :undo AND json_extract(summary_json, '$.undoes') = :id
+             AND (state = 'unknown' OR json_extract(summary_json, '$.partial') IS NOT NULL)""",
+        {"undo": UNDO_LAST_TURN, "id": turn_id},
+    )
+    return row is not None
+
+
 @row_reader
 def _stored(row: Row) -> StoredEffect:
     return StoredEffect(

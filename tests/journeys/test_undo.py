@@ -48,6 +48,7 @@ async def house(tmp_path: Path, notes: Path) -> AsyncIterator[House]:
             "archivia",
             ("move_files", {"paths": [f"{notes}/b.md", f"{notes}/x.md"], "dst": f"{notes}/box"}),
         ),
+        *rules("annulla e poi", ("undo_last_turn", {})),
     ]
     async with open_scripted(tmp_path, scripted) as (house, _):
         yield house
@@ -122,6 +123,44 @@ async def test_undo_twice_is_a_message_and_changes_nothing(house: House, notes: 
     assert "già annullata" in closed.reply.plain
     assert (notes / "b.md").read_text(encoding="utf-8") == "prima"
     assert await journal_of(house, closed.turn_id) == []
+
+
+async def test_undo_that_a_model_asks_for_goes_the_same_way(house: House, notes: Path) -> None:
+    await ask(house, f"scrivi nota nuova in {notes}/a.md")
+
+    closed = await ask(house, "annulla e poi dimmi ciao", lang="it")
+
+    assert not (notes / "a.md").exists()
+    assert "Rimesso com'era" in closed.reply.plain
+    [row] = await journal_of(house, closed.turn_id)
+    assert (row.tool, row.state) == (UNDO_LAST_TURN, EffectState.DONE)
+
+
+async def test_undo_that_was_cut_short_is_brought_to_its_end(house: House, notes: Path) -> None:
+    """Killed between taking the new file away and bringing the former one back."""
+    (notes / "b.md").write_text("prima", encoding="utf-8")
+    await ask(house, f"scrivi sopra in {notes}/b.md")
+    async with house.stores.main.read() as tx:
+        row = await tx.fetch_one("SELECT turn_id FROM effects")
+    assert row is not None
+    async with house.stores.main.write() as tx:
+        await effects.start(
+            tx,
+            key="killed:1",
+            turn_id="killed",
+            step=1,
+            tool=UNDO_LAST_TURN,
+            before=None,
+            expected=None,
+            summary={"undoes": row["turn_id"]},
+            now=house.clock.now(),
+        )
+        await effects.finish(tx, "killed:1", EffectState.UNKNOWN, house.clock.now())
+    (notes / "b.md").unlink()
+
+    closed = await ask(house, "annulla")
+
+    assert (notes / "b.md").read_text(encoding="utf-8") == "prima", closed.reply.plain
 
 
 async def test_undo_with_nothing_done_says_so_without_a_model(house: House) -> None:

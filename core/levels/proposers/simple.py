@@ -10,8 +10,15 @@ import logging
 from dataclasses import replace
 
 from core.errors import ModelError, ModelRefused, ModelReplyInvalid
-from core.execution.builtins import SCRATCHPAD_READ, has_scratchpad, scratchpad_spec
+from core.execution.builtins import (
+    SCRATCHPAD_READ,
+    UNDO_LAST_TURN,
+    has_scratchpad,
+    scratchpad_spec,
+    undo_spec,
+)
 from core.execution.context import TurnContext
+from core.execution.undo_steps import speaks_of_undo
 from core.i18n import Texts
 from core.levels import briefing
 from core.levels.candidates import Candidates
@@ -135,6 +142,8 @@ class SimpleProposer:
         tools = [self._candidates.spec(context.catalog, name, context.lang) for name in names]
         if has_scratchpad(state):
             tools.append(scratchpad_spec(context.lang))
+        if speaks_of_undo(state.request):
+            tools.append(undo_spec(context.lang))
         return ChatRequest(tuple(messages), tuple(tools))
 
 
@@ -159,5 +168,8 @@ def _spoken(record: StepRecord) -> list[Message]:
 
 
 def offered(names: tuple[str, ...], state: TurnState) -> frozenset[str]:
-    """What may be called now: the candidates, and the scratchpad when it holds something."""
-    return frozenset((*names, SCRATCHPAD_READ) if has_scratchpad(state) else names)
+    """What may be called now: the candidates, the scratchpad when it holds something, and taking
+    back when the request speaks of it."""
+    scratchpad = (SCRATCHPAD_READ,) if has_scratchpad(state) else ()
+    undo = (UNDO_LAST_TURN,) if speaks_of_undo(state.request) else ()
+    return frozenset((*names, *scratchpad, *undo))
