@@ -38,6 +38,7 @@ from core.execution.paths import (
     is_refused,
     is_system_tree,
 )
+from core.execution.undo import Undo
 from core.observation import Effects, Observation, Provenance
 from core.plan import FINAL_ANSWER, Step
 from core.store.stores import Stores
@@ -149,6 +150,10 @@ class Gate:
             attempt.ran = True
             if step.tool == FINAL_ANSWER:
                 return Observation(ok=True, content=str(attempt.resolved.get("text", "")))
+            if step.tool == builtins.UNDO_LAST_TURN:
+                attempt.mutating, undo = True, Undo(self.cage, self.stores, self.clock)
+                seen, attempt.journal = await undo.put_back_last(context, state)
+                return seen
             read = await builtins.scratchpad_read(
                 self.stores, self.clock, context, attempt.resolved
             )
