@@ -127,7 +127,7 @@ class Suspension:
     `fields` are asked one after the other, `cursor` is the one that is asked now, `values` hold
     what was said before it. Kinds without fields of their own ask one thing: see `asked`.
     `digest` binds an approval to the call that was shown. The question stands in the outbox under
-    `prompt_key` and in the chat as `message_id`. `data` is the opener's.
+    `prompt_key` and, once it is out, in the chat as `message_id`. `data` is the opener's.
     """
 
     id: str

@@ -242,7 +242,6 @@ CREATE TABLE suspensions (
     actor_id TEXT NOT NULL,
     conversation TEXT NOT NULL,
     prompt_key TEXT,
-    message_id TEXT,
     digest TEXT,
     fields_json TEXT NOT NULL,
     cursor INTEGER NOT NULL DEFAULT 0,

@@ -17,6 +17,7 @@ from typing import Any
 
 from core.clock import from_ts, to_ts
 from core.dialogs import Field, FieldKind, Suspension, SuspensionKind, SuspensionState
+from core.store import outbox
 from core.store.database import Row, Transaction, row_reader
 from core.store.encoding import dump_json, load_json, load_object
 
@@ -34,8 +35,8 @@ class Standing(StrEnum):
 class Pressed:
     """What a button means. Only with `OPEN` may it be acted on.
 
-    `FOREIGN`: another person, another chat, or a copy of the message. `OVER`: decided, being
-    worked on, or of an earlier field. `EXPIRED`: out of time, whether that was said yet or not.
+    `FOREIGN`: another person or another chat. `OVER`: decided, being worked on, or not of the
+    message where the question stands now. `EXPIRED`: out of time, whether that was said or not.
     """
 
     standing: Standing
@@ -50,6 +51,8 @@ class Claimed:
     suspension: Suspension
     state: Mapping[str, Any]
 
+
+_LOOKED_BACK = 8
 
 # What each state may be entered from; the claim itself is `claim`'s.
 _FROM = {
@@ -75,10 +78,10 @@ async def open(
     _refuse_secrets(suspension.fields, suspension.values)
     await tx.execute(
         """INSERT INTO suspensions
-               (id, kind, turn_id, actor_id, conversation, prompt_key, message_id, digest,
-                fields_json, cursor, values_json, data_json, state_json, created_at, expires_at)
-           VALUES (:id, :kind, :turn_id, :actor_id, :conversation, :prompt_key, :message_id,
-                   :digest, :fields, :cursor, :values, :data, :state, :created, :expires)""",
+               (id, kind, turn_id, actor_id, conversation, prompt_key, digest, fields_json,
+                cursor, values_json, data_json, state_json, created_at, expires_at)
+           VALUES (:id, :kind, :turn_id, :actor_id, :conversation, :prompt_key, :digest,
+                   :fields, :cursor, :values, :data, :state, :created, :expires)""",
         {
             "id": suspension.id,
             "kind": suspension.kind.value,
@@ -86,7 +89,6 @@ async def open(
             "actor_id": suspension.actor_id,
             "conversation": suspension.conversation,
             "prompt_key": suspension.prompt_key,
-            "message_id": suspension.message_id,
             "digest": suspension.digest,
             "fields": dump_json([one.to_json() for one in suspension.fields]),
             "cursor": suspension.cursor,
@@ -116,8 +118,8 @@ async def find_by_token(
 ) -> Pressed | None:
     """What the button with this token means when this person presses it here; None: nothing.
 
-    `message_id` is the message whose button was pressed; it is compared once the question's own
-    is known. Changes nothing: `claim` or `advance` in the same transaction decides.
+    `message_id` is the message whose button was pressed; it is compared once it is known where
+    the question stands. Changes nothing: `claim` or `advance` in the same transaction decides.
     """
     row = await tx.fetch_one(
         """SELECT suspensions.*, suspension_tokens.choice,
@@ -128,19 +130,18 @@ async def find_by_token(
     )
     if row is None:
         return None
-    suspension = _suspension(row)
-    # A message that a later field left behind is not compared: its buttons are over, not foreign.
-    copied = (
-        row["token_cursor"] == suspension.cursor
-        and message_id is not None
-        and suspension.message_id not in (None, message_id)
-    )
+    suspension = await _placed(tx, _suspension(row))
     theirs = suspension.actor_id == actor_id and suspension.conversation == conversation
-    if copied or not theirs:
+    elsewhere = message_id is not None and suspension.message_id not in (None, message_id)
+    if not theirs:
         standing = Standing.FOREIGN
     elif row["state"] == SuspensionState.EXPIRED:
         standing = Standing.EXPIRED
-    elif row["state"] != SuspensionState.OPEN or row["token_cursor"] != suspension.cursor:
+    elif (
+        row["state"] != SuspensionState.OPEN
+        or row["token_cursor"] != suspension.cursor
+        or elsewhere
+    ):
         standing = Standing.OVER
     else:
         standing = Standing.OPEN if suspension.expires_at > now else Standing.EXPIRED
@@ -150,22 +151,27 @@ async def find_by_token(
 async def find_by_message(
     tx: Transaction, conversation: str, actor_id: str, message: str
 ) -> tuple[Suspension, SuspensionState] | None:
-    """The question of this person that was asked as this message (its id or outbox key), also one
-    that is over: a reply to it must not be taken for the answer to another."""
-    row = await tx.fetch_one(
-        """SELECT * FROM suspensions
-           WHERE conversation = :conversation AND actor_id = :actor
-             AND (message_id = :message OR prompt_key = :message)
-           ORDER BY created_at DESC, rowid DESC LIMIT 1""",
-        {"conversation": conversation, "actor": actor_id, "message": message},
+    """The question of this person that stands, or stood, in this message (its id or outbox key).
+
+    Also one that is over: a reply to it must be taken neither for the answer to another nor, when
+    a secret was asked, for a request. Looks at the last few questions only.
+    """
+    rows = await tx.fetch_all(
+        """SELECT * FROM suspensions WHERE conversation = :conversation AND actor_id = :actor
+           ORDER BY created_at DESC, rowid DESC LIMIT :most""",
+        {"conversation": conversation, "actor": actor_id, "most": _LOOKED_BACK},
     )
-    return None if row is None else (_suspension(row), SuspensionState(row["state"]))
+    for row in rows:
+        suspension = await _placed(tx, _suspension(row))
+        if message in (suspension.prompt_key, suspension.message_id):
+            return suspension, SuspensionState(row["state"])
+    return None
 
 
 async def open_of(
     tx: Transaction, conversation: str, actor_id: str, now: datetime
 ) -> list[Suspension]:
-    """What this person may answer here now, newest first."""
+    """What this person may answer here now, newest first, each with its message if it is out."""
     rows = await tx.fetch_all(
         """SELECT * FROM suspensions
            WHERE state = 'open' AND conversation = :conversation AND actor_id = :actor
@@ -173,7 +179,7 @@ async def open_of(
            ORDER BY created_at DESC, rowid DESC""",
         {"conversation": conversation, "actor": actor_id, "now": to_ts(now)},
     )
-    return [_suspension(row) for row in rows]
+    return [await _placed(tx, _suspension(row)) for row in rows]
 
 
 async def claim(tx: Transaction, suspension_id: str, now: datetime) -> Claimed | None:
@@ -212,12 +218,11 @@ async def advance(
         cursor=suspension.cursor + 1 if to is None else to,
         values=dict(values),
         prompt_key=prompt_key or suspension.prompt_key,
-        message_id=suspension.message_id if prompt_key is None else None,
+        message_id=None if prompt_key else suspension.message_id,
     )
     changed = await tx.execute(
         """UPDATE suspensions SET cursor = :cursor, values_json = :values,
-               prompt_key = :prompt_key,
-               message_id = CASE WHEN :again THEN NULL ELSE message_id END
+               prompt_key = :prompt_key
            WHERE id = :id AND state = 'open' AND cursor = :before AND expires_at > :now""",
         {
             "id": suspension.id,
@@ -225,7 +230,6 @@ async def advance(
             "cursor": moved.cursor,
             "values": dump_json(moved.values),
             "prompt_key": moved.prompt_key,
-            "again": prompt_key is not None,
             "now": to_ts(now),
         },
     )
@@ -293,14 +297,6 @@ async def of_turn(tx: Transaction, turn_id: str) -> list[tuple[Suspension, Suspe
     return [(_suspension(row), SuspensionState(row["state"])) for row in rows]
 
 
-async def note_message(tx: Transaction, suspension_id: str, message_id: str) -> None:
-    """Remember which message of the chat shows the question."""
-    await tx.execute(
-        "UPDATE suspensions SET message_id = :message_id WHERE id = :id",
-        {"id": suspension_id, "message_id": message_id},
-    )
-
-
 async def purge(tx: Transaction, older_than: datetime) -> int:
     """Delete questions that were settled before then, with their tokens; how many."""
     return await tx.execute(
@@ -320,6 +316,18 @@ async def _add_tokens(tx: Transaction, suspension: Suspension, tokens: Mapping[s
                 "choice": choice,
             },
         )
+
+
+async def _placed(tx: Transaction, suspension: Suspension) -> Suspension:
+    """With the message that shows the question, as the outbox knows it."""
+    if suspension.prompt_key is None:
+        return suspension
+    item = await outbox.find(tx, suspension.prompt_key)
+    if item is not None and item.state == "unknown":
+        # It was said again, marked; where the first one went nobody knows.
+        item = await outbox.find(tx, f"{suspension.prompt_key}:r") or item
+    message_id = None if item is None else item.message_id
+    return replace(suspension, message_id=message_id or None)
 
 
 def _refuse_secrets(fields: tuple[Field, ...], values: Mapping[str, Any]) -> None:
@@ -347,6 +355,5 @@ def _suspension(row: Row) -> Suspension:
         values=load_object(row["values_json"]),
         digest=row["digest"],
         prompt_key=row["prompt_key"],
-        message_id=row["message_id"],
         data=load_object(row["data_json"]),
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from core import dialogs
 from core.dialogs import (
     TTL,
     Field,
@@ -19,7 +20,8 @@ from core.dialogs import (
     SuspensionState,
 )
 from core.errors import StoreError
-from core.store import suspensions
+from core.messages import ChatAddress
+from core.store import outbox, suspensions
 from core.store.database import Database
 from core.store.migrations import MAIN, migrate
 from core.store.stores import Stores
@@ -56,6 +58,19 @@ async def ask(db: Database, asked: Suspension, **tokens: str) -> Suspension:
     async with db.write() as tx:
         await suspensions.open(tx, asked, STATE, tokens)
     return asked
+
+
+async def show(
+    db: Database, clock: FrozenClock, key: str, message_id: str, *, twice: bool = False
+) -> None:
+    """Queue the question and send it; `twice`: the first send ends unclear."""
+    async with db.write() as tx:
+        await outbox.enqueue(tx, key, ChatAddress.from_key(CHAT), {}, clock.now())
+        await outbox.claim_next(tx, "telegram", now=clock.now())
+        if twice:
+            await outbox.repeat(tx, key, clock.now())
+            await outbox.claim_next(tx, "telegram", now=clock.now())
+        await outbox.mark_sent(tx, f"{key}:r" if twice else key, message_id, clock.now())
 
 
 async def press(
@@ -197,7 +212,7 @@ async def test_expired_question_is_told_once_and_stays_expired(db: Database, clo
         ("luca", CHAT, "77", Standing.FOREIGN),
         ("ada", "telegram:2:", "77", Standing.FOREIGN),
         ("ada", "telegram:1:9", "77", Standing.FOREIGN),
-        ("ada", CHAT, "78", Standing.FOREIGN),
+        ("ada", CHAT, "78", Standing.OVER),
     ],
     ids=["own", "own message", "guest", "forwarded chat", "other topic", "copied message"],
 )
@@ -210,8 +225,7 @@ async def test_button_works_only_for_its_person_in_its_place(
     standing: Standing,
 ):
     await ask(db, question(clock), t="yes")
-    async with db.write() as tx:
-        await suspensions.note_message(tx, "q", "77")
+    await show(db, clock, "turn-q:q1", "77")
 
     pressed = await press(db, clock, "t", actor=actor, chat=chat, message=message)
 
@@ -223,6 +237,9 @@ async def test_button_works_only_for_its_person_in_its_place(
 async def test_button_pressed_before_its_message_is_known_works(db: Database, clock: FrozenClock):
     """The tap may come in before the sender has noted the message's id."""
     await ask(db, question(clock), t="yes")
+    async with db.write() as tx:
+        await outbox.enqueue(tx, "turn-q:q1", ChatAddress.from_key(CHAT), {}, clock.now())
+        await outbox.claim_next(tx, "telegram", now=clock.now())
 
     pressed = await press(db, clock, "t", message="77")
 
@@ -317,8 +334,7 @@ async def test_form_advances_field_by_field_and_voids_earlier_buttons(
     db: Database, clock: FrozenClock
 ):
     asked = await ask(db, question(clock, "q", WHO, NAME), t1="a", t2="b")
-    async with db.write() as tx:
-        await suspensions.note_message(tx, "q", "77")
+    await show(db, clock, "turn-q:q1", "77")
 
     async with db.write() as tx:
         moved = await suspensions.advance(
@@ -397,8 +413,7 @@ async def test_open_twice_or_with_a_known_token_keeps_nothing_of_it(
 
 async def test_reply_finds_its_question_also_when_it_is_over(db: Database, clock: FrozenClock):
     await ask(db, question(clock))
-    async with db.write() as tx:
-        await suspensions.note_message(tx, "q", "77")
+    await show(db, clock, "turn-q:q1", "77")
     await settle(db, clock, "cancelled")
 
     async with db.read() as tx:
@@ -410,6 +425,39 @@ async def test_reply_finds_its_question_also_when_it_is_over(db: Database, clock
     assert by_id == by_key
     assert by_id[1] is SuspensionState.CANCELLED
     assert of_guest is None
+
+
+async def test_question_said_twice_stands_in_its_second_message(db: Database, clock: FrozenClock):
+    await ask(db, question(clock), t="yes")
+    await show(db, clock, "turn-q:q1", "78", twice=True)
+
+    async with db.read() as tx:
+        here = await suspensions.open_of(tx, CHAT, "ada", clock.now())
+    pressed = await press(db, clock, "t", message="78")
+
+    assert [one.message_id for one in here] == ["78"]
+    assert dialogs.which(here, "boh", "78", lang="it", today=clock.now().date()) == here[0]
+    assert pressed is not None
+    assert pressed.standing is Standing.OPEN
+
+
+async def test_question_asked_again_leaves_its_former_message(db: Database, clock: FrozenClock):
+    """The wrong shape, a list to look at: the same field stands in a new message."""
+    asked = await ask(db, question(clock), t1="yes")
+    await show(db, clock, "turn-q:q1", "77")
+    async with db.write() as tx:
+        await suspensions.advance(
+            tx, asked, {}, now=clock.now(), to=0, tokens={"t2": "yes"}, prompt_key="turn-q:q2"
+        )
+    await show(db, clock, "turn-q:q2", "78")
+
+    old = await press(db, clock, "t1", message="77")
+    new = await press(db, clock, "t2", message="78")
+    async with db.read() as tx:
+        reply_to_old = await suspensions.find_by_message(tx, CHAT, "ada", "77")
+
+    assert [p.standing for p in (old, new) if p] == [Standing.OVER, Standing.OPEN]
+    assert reply_to_old is None
 
 
 async def test_restart_keeps_open_questions_and_shows_claimed_ones(
