@@ -4,7 +4,7 @@ that stands behind it. Makes, and stores nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -22,8 +22,16 @@ from core.turn_state import TurnState
 CANCEL = "cancel"
 _ROW = 2
 _TYPED = frozenset(
-    {FieldKind.TEXT, FieldKind.SECRET, FieldKind.NUMBER, FieldKind.DATE, FieldKind.FILE_PATH}
+    {
+        FieldKind.TEXT,
+        FieldKind.SECRET,
+        FieldKind.NUMBER,
+        FieldKind.DATE,
+        FieldKind.FILE_PATH,
+        FieldKind.MULTI_CHOICE,
+    }
 )
+_MOST_BUTTONS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +107,7 @@ def show(
     else:
         prompt = field.prompt or question.text
         end = consent.until(suspension.expires_at, texts, lang, context.tz)
-        blocks = (Block("text", prompt), Block("small", end))
+        blocks = (Block("text", prompt + _listed(field)), Block("small", end))
     choices = _choices(field, suspension.kind, texts, lang)
     if suspension.kind is SuspensionKind.APPROVAL:
         if not whole and len(question.targets) > consent.MOST_NAMED:
@@ -160,5 +168,13 @@ def _choices(field: Field, kind: SuspensionKind, texts: Texts, lang: str) -> lis
             (consent.YES, texts.say(yes, lang)),
             (consent.NO, texts.say("dialog.no", lang)),
         ]
-    options: Sequence[Any] = field.options if field.kind is FieldKind.CHOICE else ()
-    return [(option.key, option.label) for option in options]
+    options = field.options if field.kind is FieldKind.CHOICE else ()
+    return [(option.key, option.label) for option in options[:_MOST_BUTTONS]]
+
+
+def _listed(field: Field) -> str:
+    """The options by number, where buttons are not enough to say them all."""
+    if field.kind is not FieldKind.MULTI_CHOICE and len(field.options) <= _MOST_BUTTONS:
+        return ""
+    lines = [f"{number}. {option.label}" for number, option in enumerate(field.options, 1)]
+    return "\n" + "\n".join(lines)

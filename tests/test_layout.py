@@ -70,6 +70,7 @@ LAYERS = {
     "core.logs": 2,
     "core.store": 2,
     # 3 walk
+    "core.execution.asking": 3,
     "core.execution.builtins": 3,
     "core.execution.consent": 3,
     "core.execution.context": 3,

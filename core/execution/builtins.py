@@ -6,6 +6,7 @@ from typing import Any
 
 from core.clock import Clock
 from core.errors import CallRefused, ErrorCode
+from core.execution.asking import ASKING
 from core.execution.context import TurnContext
 from core.execution.values import parse_number
 from core.llm.client import ToolSpec
@@ -17,7 +18,7 @@ from core.store.stores import Stores
 from core.turn_state import TurnState
 
 SCRATCHPAD_READ = "scratchpad_read"
-BUILTINS = frozenset({SCRATCHPAD_READ, UNDO_LAST_TURN, FINAL_ANSWER})
+BUILTINS = frozenset({SCRATCHPAD_READ, UNDO_LAST_TURN, FINAL_ANSWER}) | ASKING
 MAX_READ = 8000
 
 _SCRATCHPAD_TEXTS = {

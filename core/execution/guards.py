@@ -5,6 +5,7 @@ Pure: counts the records that are there, so a pause resets nothing (S9, readings
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,7 +22,7 @@ from core.turn_state import (
     MAX_VECTOR_RUN,
     StepRecord,
 )
-from core.vocabulary import is_read_only
+from core.vocabulary import is_read_only, object_of, verb_of
 
 # Refusals that advise the model; when it does not listen, the turn ends.
 ADVICE = frozenset({ErrorCode.DUPLICATE_CALL, ErrorCode.DUPLICATE_READ, ErrorCode.VECTORISE})
@@ -207,3 +208,12 @@ def is_looping(steps: Sequence[StepRecord]) -> bool:
         and len({record.tool for record in last}) == 1
         and len(codes) == 1
     )
+
+
+def unknown(name: str, offered: frozenset[str]) -> str:
+    """Says so, with names that look alike or speak of the same thing; nothing near is run."""
+    names = sorted(offered)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    kin = [n for n in names if verb_of(n) == verb_of(name) or object_of(n) == object_of(name)]
+    found = list(dict.fromkeys([*near, *kin]))[:4]
+    return f"{name[:64]} does not exist" + (f"; there is {', '.join(found)}" if found else "")

@@ -8,7 +8,6 @@ exception. A call that needs a person's word first is a question, and has done n
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,16 +18,19 @@ from core.catalog.manifest import Manifest
 from core.clock import Clock
 from core.config import Settings
 from core.errors import CallRefused, ErrorCode, to_error_info
-from core.execution import arguments, builtins, grounding, guards, keeping, policy, sources
-from core.execution.cage.process import ProcessCage
-from core.execution.consent import (
-    Decision,
-    NeedsAnswer,
-    Question,
-    approval_for,
-    digest_of,
-    source_of,
+from core.execution import (
+    arguments,
+    asking,
+    builtins,
+    consent,
+    grounding,
+    guards,
+    keeping,
+    policy,
+    sources,
 )
+from core.execution.cage.process import ProcessCage
+from core.execution.consent import Decision, NeedsAnswer, Question
 from core.execution.context import StateLookup, TurnContext
 from core.execution.paths import (
     TRASH,
@@ -44,7 +46,6 @@ from core.plan import FINAL_ANSWER, Step
 from core.store.stores import Stores
 from core.store.turn_log import PolicyLog
 from core.turn_state import StepRecord, TurnState
-from core.vocabulary import object_of, verb_of
 
 log = logging.getLogger(__name__)
 
@@ -144,12 +145,14 @@ class Gate:
         lookup = StateLookup(context, state)
         if step.tool in builtins.BUILTINS:
             if step.tool != FINAL_ANSWER and step.tool not in offered:
-                raise CallRefused(ErrorCode.UNKNOWN_TOOL, _unknown(step.tool, offered))
+                raise CallRefused(ErrorCode.UNKNOWN_TOOL, guards.unknown(step.tool, offered))
             attempt.resolved = arguments.resolve_references(step.args, None, lookup)
             guards.check_caps(state.steps, step.tool, step.args, None)
             attempt.ran = True
             if step.tool == FINAL_ANSWER:
                 return Observation(ok=True, content=str(attempt.resolved.get("text", "")))
+            if step.tool in asking.ASKING:
+                return asking.answer_of(step.tool, attempt.resolved, attempt.decision)
             if step.tool == builtins.UNDO_LAST_TURN:
                 attempt.mutating, undo = True, Undo(self.cage, self.stores, self.clock)
                 seen, attempt.journal = await undo.put_back_last(context, state)
@@ -160,7 +163,9 @@ class Gate:
             return replace(read, provenance=sources.of_entry(attempt.resolved["id"], state))
         executor = context.catalog.executors.get(step.tool)
         if executor is None or step.tool not in offered:
-            raise CallRefused(ErrorCode.UNKNOWN_TOOL, _unknown(step.tool, offered), tool=step.tool)
+            raise CallRefused(
+                ErrorCode.UNKNOWN_TOOL, guards.unknown(step.tool, offered), tool=step.tool
+            )
         manifest = executor.manifest
         attempt.mutating = manifest.is_mutating
         args = arguments.resolve_references(step.args, manifest, lookup)
@@ -342,11 +347,13 @@ class Gate:
         attempt.checks["consent"] = needed.value
         if needed is policy.Consent.NOT_NEEDED:
             return
-        digest = digest_of(manifest.name, args, preview, manifest)
+        digest = consent.digest_of(manifest.name, args, preview, manifest)
         if attempt.decision is None or attempt.decision.digest != digest:
-            source = source_of(origin, context, state)
+            source = consent.source_of(origin, context, state)
             raise NeedsAnswer(
-                approval_for(manifest, args, preview, targets, digest=digest, source=source)
+                consent.approval_for(
+                    manifest, args, preview, targets, digest=digest, source=source
+                )
             )
         attempt.checks["consent"] = "given"
 
@@ -378,15 +385,6 @@ class Gate:
             "private_hosts": list(context.private_hosts),
             "user_agent": "Metnos",
         }
-
-
-def _unknown(name: str, offered: frozenset[str]) -> str:
-    """Says so, with names that look alike or speak of the same thing; nothing near is run."""
-    names = sorted(offered)
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
-    kin = [n for n in names if verb_of(n) == verb_of(name) or object_of(n) == object_of(name)]
-    found = list(dict.fromkeys([*near, *kin]))[:4]
-    return f"{name[:64]} does not exist" + (f"; there is {', '.join(found)}" if found else "")
 
 
 def _listed(value: Any) -> list[Any]:

@@ -357,3 +357,96 @@ async def test_button_of_another_person_is_not_theirs_to_press(tmp_path: Path) -
         own = (await press(house, question, "Sì"))[-1]
         assert isinstance(own, TurnClosed)
         assert not path.exists()
+
+
+def only(tool: str, args: dict[str, Any]) -> list[Rule]:
+    """A model that asks the person once and then says what it heard."""
+    return [
+        Rule(user="cerca", after=0, calls=[(tool, args)]),
+        Rule(
+            user="cerca", after=1, text=lambda a: json.dumps(json.loads(a.last_result)["content"])
+        ),
+    ]
+
+
+async def test_missing_inputs_are_asked_field_by_field(tmp_path: Path) -> None:
+    fields = [
+        {"var": "many", "prompt": "Quanti?", "kind": "number"},
+        {"var": "what", "prompt": "Che cosa?", "kind": "choice", "options": ["pane", "latte"]},
+        {"var": "name", "prompt": "Per chi?", "kind": "text"},
+    ]
+    async with open_scripted(tmp_path, only("get_inputs", {"fields": fields})) as (house, _):
+        first = await asked(house, "cerca")
+        assert first.reply.final_kind is FinalKind.NEEDS_INPUTS
+        assert first.reply.expects == "text"
+        assert first.reply.plain.startswith("Quanti?")
+        second = (await said(house, "tre"))[-1]
+        assert isinstance(second, TurnSuspended)
+        assert second.reply.plain.startswith("Che cosa?")
+        third = (await press(house, second, "latte"))[-1]
+        assert isinstance(third, TurnSuspended)
+        end = (await said(house, "Anna"))[-1]
+
+        assert isinstance(end, TurnClosed)
+        assert json.loads(end.reply.plain) == {"many": 3, "what": "latte", "name": "Anna"}
+
+
+async def test_choice_between_several_is_answered_by_its_number(tmp_path: Path) -> None:
+    args = {"prompt": "Quale Anna?", "options": ["Anna Bianchi", "Anna Verdi"]}
+    rules = only("request_disambiguation_from_user", args)
+    async with open_scripted(tmp_path, rules) as (house, _):
+        question = await asked(house, "cerca")
+        assert [b.label for row in question.reply.buttons for b in row][:2] == args["options"]
+        end = (await said(house, "2"))[-1]
+
+        assert isinstance(end, TurnClosed)
+        assert json.loads(end.reply.plain) == {"choice": "Anna Verdi"}
+
+
+@pytest.mark.parametrize("way", ["location", "text"])
+async def test_place_of_the_person_comes_by_button_or_in_words(tmp_path: Path, way: str) -> None:
+    rules = only("request_location_from_user", {"prompt": "Dove sei?"})
+    async with open_scripted(tmp_path, rules) as (house, _):
+        question = await asked(house, "cerca")
+        assert question.reply.expects == "location"
+        assert question.reply.buttons[0][0].kind == "location"
+        if way == "text":
+            end = (await said(house, "via Roma 12, Torino"))[-1]
+            wanted: dict[str, Any] = {"address": "via Roma 12, Torino"}
+        else:
+            wanted = {"lat": 45.07, "lon": 7.69}
+            end = (await said(house, "", kind=InboundKind.LOCATION, data=wanted))[-1]
+
+        assert isinstance(end, TurnClosed)
+        assert json.loads(end.reply.plain) == wanted
+
+
+async def test_question_that_is_dropped_ends_its_turn(tmp_path: Path) -> None:
+    rules = only("request_location_from_user", {"prompt": "Dove sei?"})
+    async with open_scripted(tmp_path, rules) as (house, model):
+        await asked(house, "cerca")
+        end = (await said(house, "lascia stare"))[-1]
+
+        assert isinstance(end, TurnClosed)
+        assert end.error is not None
+        assert end.error.code is ErrorCode.CANCELLED
+        assert len(model.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "args",
+    [{}, {"fields": []}, {"fields": [{"var": "x", "prompt": "Parola?", "kind": "secret"}]}],
+    ids=["none", "empty", "secret"],
+)
+async def test_inputs_that_cannot_be_asked_are_told_to_the_model(
+    tmp_path: Path, args: dict[str, Any]
+) -> None:
+    rules = [
+        Rule(user="cerca", after=0, calls=[("get_inputs", args)]),
+        Rule(user="cerca", after=1, text="Dimmi tu."),
+    ]
+    async with open_scripted(tmp_path, rules) as (house, model):
+        end = (await said(house, "cerca"))[-1]
+
+        assert isinstance(end, TurnClosed)
+        assert json.loads(model.asked[1].last_result)["error"]["code"] == "invalid_args"

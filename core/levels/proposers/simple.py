@@ -10,6 +10,7 @@ import logging
 from dataclasses import replace
 
 from core.errors import ModelError, ModelRefused, ModelReplyInvalid
+from core.execution import asking
 from core.execution.builtins import (
     SCRATCHPAD_READ,
     UNDO_LAST_TURN,
@@ -28,11 +29,16 @@ from core.llm.prompts import Prompts
 from core.llm.tiers import Tiers
 from core.plan import FINAL_ANSWER, Step
 from core.turn_state import StepRecord, TurnState
+from core.vocabulary import object_of
 
 log = logging.getLogger(__name__)
 
 # How providers say that a model takes no tools; or that it does not exist, which shows at once.
 _NO_TOOLS = frozenset({400, 404, 422, 501})
+
+
+# Where it helps to know where the person is.
+_PLACED = frozenset({"places", "location", "weather"})
 
 
 class SimpleProposer:
@@ -144,6 +150,8 @@ class SimpleProposer:
             tools.append(scratchpad_spec(context.lang))
         if speaks_of_undo(state.request):
             tools.append(undo_spec(context.lang))
+        places = any(object_of(name) in _PLACED for name in names)
+        tools += asking.specs(context.lang, places=places)
         return ChatRequest(tuple(messages), tuple(tools))
 
 
@@ -168,8 +176,8 @@ def _spoken(record: StepRecord) -> list[Message]:
 
 
 def offered(names: tuple[str, ...], state: TurnState) -> frozenset[str]:
-    """What may be called now: the candidates, the scratchpad when it holds something, and taking
-    back when the request speaks of it."""
+    """What may be called now: the candidates, asking the person, the scratchpad when it holds
+    something, and taking back when the request speaks of it."""
     scratchpad = (SCRATCHPAD_READ,) if has_scratchpad(state) else ()
     undo = (UNDO_LAST_TURN,) if speaks_of_undo(state.request) else ()
-    return frozenset((*names, *scratchpad, *undo))
+    return frozenset((*names, *scratchpad, *undo)) | asking.ASKING
