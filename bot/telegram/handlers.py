@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
+from collections.abc import AsyncIterator
 from typing import Protocol
 
 from telegram import Bot
-from telegram.error import TelegramError
 
 from bot.telegram import standing
+from bot.telegram.answers import Answers, Hears
 from bot.telegram.commands import Commands, RunningTurn
 from bot.telegram.inbound import (
     CHANNEL,
@@ -31,8 +30,6 @@ from bot.telegram.inbound import (
 from bot.telegram.outbox_sender import OutboxSender
 from bot.telegram.pairing import Pairing
 from bot.telegram.presenter import Presenter
-from bot.telegram.standing import Standing
-from bot.telegram.taps import Taps
 from core.clock import Clock
 from core.errors import ErrorCode, StoreError
 from core.i18n import Texts
@@ -41,7 +38,6 @@ from core.messages import (
     Block,
     ChatAddress,
     Inbound,
-    InboundKind,
     QuestionSettled,
     Reply,
     TurnClosed,
@@ -56,9 +52,6 @@ log = logging.getLogger(__name__)
 # Restarts that the work of one update may meet before it is given up as their cause.
 MAX_ATTEMPTS = 6
 _STOP_TRIES, _STOP_PAUSE_S = 15, 0.1
-_NO_BUTTON = "telegram.button_expired"
-
-Hears = Callable[[TurnEvent], Awaitable[None]]
 
 
 class Turns(Protocol):
@@ -95,7 +88,9 @@ class Handlers:
         lang: str,
     ) -> None:
         self._bot = bot
-        self._taps = Taps(bot)
+        self._answers = Answers(
+            bot=bot, store=store, texts=texts, clock=clock, sender=sender, deliver=self.deliver
+        )
         self._store = store
         self._turns = turns
         self._presenter = presenter
@@ -177,11 +172,11 @@ class Handlers:
         lang = self._lang_for(actor, heard.origin)
         match heard:
             case Said(inbound=inbound, edited=False):
-                await self._said(row, inbound, stands, lang)
+                await self._close(row, await self._answers.said(row.id, inbound, stands, lang))
             case Said():  # the first form of it was worked already: nothing is done twice
                 await self._close(row)
             case Tap():
-                await self._tap(row, heard, lang)
+                await self._close(row, await self._answers.tap(heard, row.received_at, lang))
             case Command(name="start" | "pair", argument=code) if code:
                 await self._pair(row, heard, code, lang)
             case Command():
@@ -228,75 +223,7 @@ class Handlers:
 
     def hear_tap(self, row: StoredInbox) -> None:
         """A tap was stored: see to it that it is answered soon, whenever it is worked."""
-        self._taps.hear(tap_id(row.body.get("update") or {}))
-
-    async def _tap(self, row: StoredInbox, heard: Tap, lang: str) -> None:
-        """Hand a tap to the engine, which knows what its token means and for whom it is.
-
-        What it says without a turn (the button is over, it is not yours) is a word over the chat.
-        """
-        if heard.inbound is None:
-            await self._taps.answer(heard.query_id, self._texts.say(_NO_BUTTON, lang))
-            await self._close(row)
-            return
-        is_first, is_read, is_fault = True, False, False
-
-        async def hears(event: TurnEvent) -> None:
-            nonlocal is_first, is_read, is_fault
-            if is_first:
-                is_first = False
-                refused = isinstance(event, TurnClosed) and event.outbox_key is None
-                word = event.reply.plain if isinstance(event, TurnClosed) and refused else ""
-                is_read = await self._taps.answer(heard.query_id, word) and refused
-            is_fault = isinstance(event, TurnClosed) and event.error is not None
-
-        # Telegram does not say when a button was pressed.
-        inbound = replace(heard.inbound, received_at=row.received_at)
-        unkept = await self.deliver(inbound, hears)
-        if is_first:
-            await self._taps.answer(heard.query_id, self._texts.say(_NO_BUTTON, lang))
-        # A second press on a button that is gone by now needs no message, a failure does.
-        await self._close(row, unkept if is_fault and not is_read else None)
-
-    async def _said(
-        self, row: StoredInbox, inbound: Inbound, stands: list[Standing], lang: str
-    ) -> None:
-        """Run a request, or the answer to a question: a typed label is the tap that it means, and
-        what answers a secret is taken out of the chat."""
-        if (found := standing.pressed(stands, inbound.text)) is not None:
-            question, token = found
-            data = {"token": token, "message_id": question.message_id}
-            inbound = replace(inbound, kind=InboundKind.CHOICE, text="", data=data)
-        secrets = {s.turn_id: s.message_id for s in stands if s.secret}
-        is_secret = inbound.data.get("reply_to") in secrets.values()
-
-        async def hears(event: TurnEvent) -> None:
-            nonlocal is_secret
-            # Of the turn that asked: so it was the answer, be it a reply to the question or not.
-            is_secret = is_secret or event.turn_id in secrets
-
-        unkept = await self.deliver(inbound, hears if secrets else None)
-        if is_secret and inbound.kind is InboundKind.TEXT:
-            await self._take_away(row, inbound, lang)
-        await self._close(row, unkept)
-
-    async def _take_away(self, row: StoredInbox, inbound: Inbound, lang: str) -> None:
-        """Delete a person's message that held a secret; the row forgets it when it is closed."""
-        try:
-            await self._bot.delete_message(
-                int(inbound.address.chat_id), int(inbound.message_ref or 0)
-            )
-        except TelegramError as exc:
-            if "not found" in exc.message:
-                return  # the person was quicker, or the row is worked again
-            log.warning("secret not deleted", extra={"error": type(exc).__name__})
-            reply = Reply(
-                (Block("text", self._texts.say("telegram.secret.delete_it", lang)),), lang
-            )
-            key, now = f"inbox:{row.id}:secret", self._clock.now()
-            async with self._store.write() as tx:
-                await outbox.enqueue(tx, key, inbound.address, reply.to_json(), now)
-            self._sender.wake()
+        self._answers.hear(tap_id(row.body.get("update") or {}))
 
     async def _settle(self, event: QuestionSettled, lang: str) -> None:
         """Have a question taken back; the engine may have queued that itself."""
@@ -323,7 +250,7 @@ class Handlers:
             return
         lang = self._lang_for(actor, heard.origin)
         if isinstance(heard, Tap):
-            await self._taps.answer(heard.query_id, self._texts.say(_NO_BUTTON, lang))
+            await self._answers.refuse(heard, lang)
             await self._close(row)
             return
         if isinstance(heard, Command) and heard.name in {"start", "pair"} and heard.argument:

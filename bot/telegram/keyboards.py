@@ -44,6 +44,12 @@ def markup(reply: Reply, *, is_private: bool, hint: str = "") -> Markup | None:
     asked for their place by a button, so such a button is left out there.
     """
     rows = tuple(filter(None, (_usable(row, is_private) for row in reply.buttons)))
+    if reply.expects == "text" and sum(map(len, rows)) <= 1:
+        # One button beside a text is the way out, which a word is too: to make the phone reply
+        # tells answers apart from requests. In a group only the one asked is made to.
+        return ForceReply(
+            selective=not is_private, input_field_placeholder=hint[:MAX_HINT] or None
+        )
     if is_private and asks_place(reply):
         return ReplyKeyboardMarkup(
             [
@@ -59,11 +65,6 @@ def markup(reply: Reply, *, is_private: bool, hint: str = "") -> Markup | None:
     if rows:
         return InlineKeyboardMarkup(
             [[InlineKeyboardButton(_label(b), callback_data=b.token) for b in r] for r in rows]
-        )
-    if reply.expects == "text":
-        # In a group only the one asked is made to answer.
-        return ForceReply(
-            selective=not is_private, input_field_placeholder=hint[:MAX_HINT] or None
         )
     return None
 

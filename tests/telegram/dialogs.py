@@ -37,7 +37,7 @@ WORDS = {
         "cancel": "✖️ Lascia stare",
         "settled": "✅ Deciso: {said}",
         "expired": "⌛ Scaduta senza risposta.",
-        "over": "Questa domanda è chiusa.",
+        "over": "Questo bottone non vale più.",
         "foreign": "Questo lo può decidere solo chi l'ha chiesto.",
     },
     "en": {
@@ -52,7 +52,7 @@ WORDS = {
         "cancel": "✖️ Leave it",
         "settled": "✅ Decided: {said}",
         "expired": "⌛ Nobody answered in time.",
-        "over": "This question is closed.",
+        "over": "This button is no longer valid.",
         "foreign": "Only who asked for it may decide this.",
     },
 }
