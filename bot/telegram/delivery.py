@@ -25,7 +25,7 @@ from bot.telegram.settling import ROOM, Settling
 from core.errors import StoreError
 from core.i18n import Texts
 from core.messages import Reply
-from core.store import actors, kv, questions, suspensions
+from core.store import kv, questions
 from core.store.database import Database, Transaction
 from core.store.outbox import OutboxItem
 
@@ -99,17 +99,6 @@ class Delivery:
         elif message_id is not None and (item.body.get("expects") or item.body.get("buttons")):
             reply = Reply.from_json(item.body)
             await standing.note(tx, item.address, _first_key(item), str(message_id), reply)
-            await self._note_question(tx, item, str(message_id))
-
-    async def _note_question(self, tx: Transaction, item: OutboxItem, message_id: str) -> None:
-        """Tell the store which message shows a question: taps and replies name it."""
-        # In a private chat, and only there, the chat is the person.
-        actor = await actors.find_actor(tx, item.address.channel, item.address.chat_id)
-        if actor is None:
-            return
-        here, key = item.address.key, _first_key(item)
-        if (found := await suspensions.find_by_message(tx, here, actor.id, key)) is not None:
-            await suspensions.note_message(tx, found[0].id, message_id)
 
     async def _send_parts(self, item: OutboxItem) -> int | None:
         if (settled := questions.settled_key(item.body)) is not None:
