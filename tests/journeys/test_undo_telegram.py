@@ -1,0 +1,106 @@
+"""Flow 16: many deletions are asked for, and taken back from the chat, also after a kill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.scripted_model import Rule
+from tests.support.world import World, open_world
+
+FILES = 24
+
+
+def planned(user: str, steps: list[tuple[str, dict[str, Any]]]) -> list[Rule]:
+    rules = [Rule(user=user, after=n, calls=[step]) for n, step in enumerate(steps)]
+    return [*rules, Rule(user=user, after=len(steps), text="Fatto.")]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    rules = planned(
+        "elimina",
+        [
+            ("find_files", {"base_path": "~/notes", "patterns": ["*.txt"]}),
+            ("delete_files", {"from_step": 1}),
+        ],
+    )
+    rules += planned("scrivi", [("write_files", {"path": "~/notes/a.md", "content": "ciao"})])
+    with open_world(tmp_path, rules) as world:
+        for number in range(FILES):
+            (world.notes / f"{number:02}.txt").write_bytes(bytes([number]) * 100)
+        world.telegram.start_bot()
+        yield world
+
+
+def remaining(world: World) -> list[str]:
+    return sorted(path.name for path in world.notes.glob("*.txt"))
+
+
+def test_undo_by_command_takes_a_new_file_away_and_a_second_one_says_so(world: World) -> None:
+    anna = world.host()
+    world.telegram.say(anna, "scrivi ciao in ~/notes/a.md")
+    world.telegram.expect(anna, "Scritto", timeout=20)
+
+    world.telegram.say(anna, "/undo")
+    world.telegram.expect(anna, "Annullato", timeout=20)
+    assert not (world.notes / "a.md").exists()
+    world.telegram.say(anna, "annulla")
+    world.telegram.expect(anna, "già annullata", timeout=20)
+
+    assert [line["match_source"] for line in world.log_lines()][-2:] == ["undo", "undo"]
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["quiet", "killed between"])
+def test_undo_of_a_mass_deletion_brings_back_every_byte(world: World, killed: bool) -> None:
+    anna = world.host()
+    world.telegram.say(anna, "elimina i file txt in ~/notes")
+    world.telegram.expect(anna, str(FILES), timeout=20)
+    assert len(remaining(world)) == FILES
+    if killed:
+        world.telegram.stop_bot(kill=True)
+        world.telegram.start_bot()
+    world.telegram.press(anna, "^✅")
+    world.wait_for(lambda: not remaining(world), what="the deletion")
+    world.wait_for(
+        lambda: world.rows("SELECT 1 FROM turns WHERE state = 'closed'"),
+        what="the end of the turn",
+    )
+    if killed:
+        world.telegram.stop_bot(kill=True)
+        world.telegram.start_bot()
+
+    world.telegram.say(anna, "annulla l'ultima operazione")
+    world.telegram.expect(anna, "Annullato", timeout=20)
+
+    assert len(remaining(world)) == FILES
+    for number in range(FILES):
+        assert (world.notes / f"{number:02}.txt").read_bytes() == bytes([number]) * 100
+
+
+def test_undo_that_is_killed_half_way_is_told_and_brought_to_its_end(world: World) -> None:
+    """Whatever the kill cuts, the person hears of it, and a second wish puts back the rest."""
+    anna = world.host()
+    world.telegram.say(anna, "elimina i file txt in ~/notes")
+    world.telegram.expect(anna, str(FILES), timeout=20)
+    world.telegram.press(anna, "^✅")
+    world.wait_for(lambda: not remaining(world), what="the deletion")
+    world.wait_for(
+        lambda: world.rows("SELECT 1 FROM turns WHERE state = 'closed'"),
+        what="the end of the turn",
+    )
+
+    world.telegram.say(anna, "annulla")
+    world.wait_for(lambda: len(remaining(world)) >= 3, what="the first items")
+    world.telegram.stop_bot(kill=True)
+    before = len(remaining(world))
+    world.telegram.start_bot()
+    world.telegram.expect(anna, "interrotto a metà", timeout=10)
+    world.telegram.say(anna, "annulla")
+    world.telegram.expect(anna, "Annullato", timeout=20)
+
+    assert 3 <= before < FILES
+    assert len(remaining(world)) == FILES
