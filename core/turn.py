@@ -51,7 +51,7 @@ from core.store.grants import Granted
 from core.store.stores import Stores
 from core.store.turn_log import TurnLog, append_missing
 from core.turn_ends import TurnEnds
-from core.turn_resume import Resumed, TurnResume, told_before
+from core.turn_resume import Resumed, TurnResume
 from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
 from core.turn_undo import undo_closing, undo_turn
@@ -233,7 +233,7 @@ class Turns:
             queue.put_nowait(self._ends.unkept(inbound, ErrorInfo(ErrorCode.NOT_AUTHORIZED)))
             return
         if former is not None and former.state != "running":
-            queue.put_nowait(told_before(former))
+            queue.put_nowait(await self._resume.told_before(former))
             return
         taken = await self._resume.take(inbound, actor) if former is None else None
         if taken is not None:

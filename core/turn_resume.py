@@ -202,11 +202,15 @@ class TurnResume:
         async with self._stores.main.write() as tx:
             claimed = await suspensions.claim(tx, suspension.id, now)
             stored = await turns.get(tx, suspension.turn_id)
-            if claimed is None or stored is None or not await turns.go_on(tx, stored.id):
-                return await self._told_again(stored, actor)
-            await kv.put(tx, _answered(inbound), stored.id)
-            settled = await self._settle(tx, suspension, stored.lang, actor, key)
-            granted = await grants.granted_to(tx, actor.id, now)
+            taken = claimed is not None and stored is not None
+            if stored is not None and taken and await turns.go_on(tx, stored.id):
+                await kv.put(tx, _answered(inbound), stored.id)
+                settled = await self._settle(tx, suspension, stored.lang, actor, key)
+                granted = await grants.granted_to(tx, actor.id, now)
+            else:
+                claimed = None
+        if claimed is None or stored is None:
+            return await self._told_again(stored, actor)
         error = None
         if answer is None and not approval:
             error = ErrorInfo(ErrorCode.CANCELLED)
@@ -283,13 +287,14 @@ class TurnResume:
                 tokens=asked.tokens,
                 prompt_key=new_key,
             )
-            if moved is None:
-                return await self._told_again(stored, actor)
-            await kv.put(tx, _answered(inbound), stored.id)
-            settled = await self._settle(tx, suspension, stored.lang, actor, key)
-            await turns.show_question(tx, stored.id, asked.reply.to_json())
-            if queued and new_key is not None:
-                await outbox.enqueue(tx, new_key, inbound.address, asked.reply.to_json(), now)
+            if moved is not None:
+                await kv.put(tx, _answered(inbound), stored.id)
+                settled = await self._settle(tx, suspension, stored.lang, actor, key)
+                await turns.show_question(tx, stored.id, asked.reply.to_json())
+                if queued and new_key is not None:
+                    await outbox.enqueue(tx, new_key, inbound.address, asked.reply.to_json(), now)
+        if moved is None:
+            return await self._told_again(stored, actor)
         suspended = TurnSuspended(stored.id, asked.reply, new_key if queued else None)
         return Taken((settled, suspended))
 
@@ -343,23 +348,27 @@ class TurnResume:
         if stored.state == "running":
             # Nobody works on it, since the conversation is ours: a crash cut it short.
             return Taken((await self.cut_short(stored, actor, ErrorCode.INTERRUPTED),))
-        return Taken((told_before(stored),))
+        return Taken((await self.told_before(stored),))
+
+    async def told_before(self, stored: turns.StoredTurn) -> TurnClosed | TurnSuspended:
+        """The end, or the question, that a turn came to."""
+        data = stored.reply
+        reply = Reply.from_json(data) if data else Reply((), stored.lang, stored.id)
+        if stored.state != "suspended":
+            kind = stored.final_kind or FinalKind.ERROR
+            return TurnClosed(stored.id, kind, reply, None, f"{stored.id}:final")
+        async with self._stores.main.read() as tx:
+            asked = await suspensions.of_turn(tx, stored.id)
+        keys = [one.prompt_key for one, state in asked if state is SuspensionState.OPEN]
+        channel = ChatAddress.from_key(stored.conversation).channel
+        shown = keys[-1] if keys and channel in self._ends.outbox_channels else None
+        return TurnSuspended(stored.id, reply, shown)
 
     def _zone(self, actor: Actor) -> str:
         return self._setup.zone(actor)
 
     def _today(self, actor: Actor, now: dt.datetime) -> dt.date:
         return now.astimezone(ZoneInfo(self._zone(actor))).date()
-
-
-def told_before(stored: turns.StoredTurn) -> TurnClosed | TurnSuspended:
-    """The end, or the question, that a turn came to."""
-    data = stored.reply
-    reply = Reply.from_json(data) if data else Reply((), stored.lang, stored.id)
-    if stored.state == "suspended":
-        return TurnSuspended(stored.id, reply, f"{stored.id}:ask")
-    kind = stored.final_kind or FinalKind.ERROR
-    return TurnClosed(stored.id, kind, reply, None, f"{stored.id}:final")
 
 
 def _answered(inbound: Inbound) -> str:

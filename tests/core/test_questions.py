@@ -149,6 +149,18 @@ async def test_yes_in_words_answers_and_a_new_request_does_not(tmp_path: Path) -
         assert not path.exists()
 
 
+async def test_request_delivered_again_while_it_waits_tells_the_same_question(
+    tmp_path: Path,
+) -> None:
+    note(tmp_path)
+    async with open_scripted(tmp_path, DELETE) as (house, model):
+        first = (await said(house, "cancella a.md", id="same"))[-1]
+        again = (await said(house, "cancella a.md", id="same"))[-1]
+
+        assert first == again
+        assert len(model.asked) == 1
+
+
 async def test_answer_delivered_twice_is_answered_once(tmp_path: Path) -> None:
     note(tmp_path)
     async with open_scripted(tmp_path, DELETE) as (house, _):

@@ -261,7 +261,7 @@ async def test_gate_judge_denies_a_change_that_nobody_spoke_of(tmp_path: Path) -
         Rule(after=1, text="Sono le dieci."),
     ]
     async with open_scripted(tmp_path, rules) as (house, model):
-        await ask(house, "che ore sono?")
+        await ask(house, "apri la nota diario.md")
 
         assert not (tmp_path / "notes/evil.md").exists()
         assert json.loads(model.asked[1].last_result)["error"]["code"] == "judge_denied"
