@@ -60,6 +60,8 @@ def undo_closing(texts: Texts, context: TurnContext, outcome: Outcome) -> Closin
     steps = outcome.state.steps
     if outcome.state.engine != UNDO_ENGINE or not steps or steps[-1].tool != UNDO_LAST_TURN:
         return None
+    if "status" not in steps[-1].observation.metadata:
+        return None  # refused like any other call, and told like it
     words = _Words(texts, context)
     lines = words.of(steps[-1].observation)
     reply = Reply(

@@ -20,6 +20,7 @@ from core.execution.cage.process import ProcessCage
 from core.execution.context import TurnContext
 from core.execution.paths import TRASH, check_scope, folders_of, is_refused
 from core.execution.undo_steps import UNDO_LAST_TURN, UndoItem, items_of
+from core.messages import Autonomy
 from core.observation import Effects, Observation
 from core.store import effects, turns
 from core.store.database import Transaction
@@ -61,6 +62,8 @@ class Undo:
         `undone` there is one entry per item: `path`, `did` (restore, move, remove, already), or
         its error. Of any number of calls one does it, the others are `already`.
         """
+        if context.actor.autonomy is Autonomy.READ_ONLY:
+            return Observation.failed(ErrorCode.NOT_AUTHORIZED, "this person may only look"), None
         async with self.stores.main.write() as tx:
             journal = await effects.last_to_undo(tx, context.actor.id)
             if not journal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from bot.app import House
 from core.execution import world
-from core.messages import FinalKind, Role, TurnClosed, TurnEvent
+from core.messages import ChatAddress, FinalKind, Role, TurnClosed, TurnEvent
 from core.store import actors, effects, pairing, turns
 from core.store.effects import UNDO_LAST_TURN, EffectState
 from tests.support.house import ask, events_of, inbound, open_scripted
@@ -161,6 +162,37 @@ async def test_undo_that_was_cut_short_is_brought_to_its_end(house: House, notes
     closed = await ask(house, "annulla")
 
     assert (notes / "b.md").read_text(encoding="utf-8") == "prima", closed.reply.plain
+
+
+async def test_undo_of_one_who_may_only_look_is_refused(house: House, notes: Path) -> None:
+    await ask(house, f"scrivi nota nuova in {notes}/a.md")
+    async with house.stores.main.write() as tx:
+        await tx.execute("UPDATE actors SET autonomy = 'read_only'")
+
+    closed = await ask(house, "annulla")
+
+    assert closed.final_kind is FinalKind.ERROR
+    assert (notes / "a.md").exists()
+    assert await journal_of(house, closed.turn_id) == []
+
+
+async def test_undo_wished_twice_at_once_is_done_once(house: House, notes: Path) -> None:
+    (notes / "b.md").write_text("prima", encoding="utf-8")
+    await ask(house, f"scrivi sopra in {notes}/b.md")
+    async with house.stores.main.write() as tx:
+        await tx.execute(
+            """INSERT INTO identities (channel, sender_id, actor_id)
+               SELECT 'terminal', 'again', actor_id FROM identities LIMIT 1"""
+        )
+
+    ends = await asyncio.gather(
+        ask(house, "annulla"),
+        ask(house, "annulla", sender_id="again", address=ChatAddress("terminal", "again")),
+    )
+
+    assert (notes / "b.md").read_text(encoding="utf-8") == "prima"
+    journals = [await journal_of(house, end.turn_id) for end in ends]
+    assert sorted(map(len, journals)) == [0, 1]
 
 
 async def test_undo_with_nothing_done_says_so_without_a_model(house: House) -> None:
