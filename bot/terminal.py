@@ -13,18 +13,20 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from getpass import getpass
 from typing import Any
 
 from bot.app import House
 from bot.cli.lines import is_bar_wanted, visible
 from bot.cli.output import Console
 from bot.engine import Engine
-from bot.terminal_text import reply_lines
+from bot.terminal_text import choices, chosen, reply_lines
 from core.messages import (
     ChatAddress,
     FinalKind,
     Inbound,
     InboundKind,
+    QuestionSettled,
     Reply,
     StepFinished,
     StepProgress,
@@ -46,6 +48,13 @@ class Answer:
 
     closed: TurnClosed | TurnSuspended
     steps: list[dict[str, Any]] = field(default_factory=list)
+    settled: list[str] = field(default_factory=list)
+    """What became of the questions that were answered, in words."""
+
+    @property
+    def question(self) -> Reply | None:
+        """What the turn waits for; None: it has ended."""
+        return self.closed.reply if isinstance(self.closed, TurnSuspended) else None
 
     @property
     def is_answered(self) -> bool:
@@ -54,6 +63,7 @@ class Answer:
     def to_json(self) -> dict[str, Any]:
         reply = self.closed.reply
         error = self.closed.error if isinstance(self.closed, TurnClosed) else None
+        asked = self.question
         return {
             "turn_id": self.closed.turn_id or None,
             "final_kind": reply.final_kind.value,
@@ -61,6 +71,7 @@ class Answer:
             "text": reply.plain,
             "steps": self.steps,
             "error": None if error is None else {"code": error.code, "detail": error.detail},
+            **({} if asked is None else {"choices": [b.label for b in choices(asked)]}),
         }
 
 
@@ -77,10 +88,14 @@ class Terminal:
         self._bar = is_bar_wanted(sys.stderr)
         self._drawn = False
 
-    def ask(self, text: str) -> Answer:
+    def ask(self, text: str, *, question: Reply | None = None) -> Answer:
         """Run one turn and wait for its end. Ctrl-C stops the turn, whose end says what had been
-        done; a second Ctrl-C raises `KeyboardInterrupt`."""
-        future = self._engine.start(self._turn(text))
+        done; a second Ctrl-C raises `KeyboardInterrupt`.
+
+        `question`: what was asked last and may be answered by this, also with a number.
+        """
+        token = None if question is None else chosen(question, text)
+        future = self._engine.start(self._turn(text, token))
         try:
             return future.result()
         except KeyboardInterrupt:
@@ -107,27 +122,51 @@ class Terminal:
                 return
             if text.strip():
                 self._console.line()
-                self.show(self.ask(text).closed.reply)
+                if self.go_on(self.ask(text)).question is not None:
+                    return
                 self._console.line()
+
+    def go_on(self, answer: Answer) -> Answer:
+        """Show an answer; while it is a question, hear what is said to it and go on. Left with
+        Ctrl-C, a leaving word or the end of input, the question stays open until it runs out."""
+        while True:
+            self.show_all(answer)
+            if (question := answer.question) is None:
+                return answer
+            if (text := self._hear(question)) is None:
+                return answer
+            self._console.line()
+            answer = self.ask(text, question=question)
 
     def answer_lines(self, lines: Iterable[str], *, as_json: bool = False) -> bool:
         """Answer one request a line, in order, each echoed before its answer (as JSON: one
         document a line). Whether all were answered."""
-        well = True
+        well, question = True, None
         for line in lines:
             text = line.strip()
             if not text:
                 continue
             if not as_json:
                 self._console.line(f"> {text}")
-            answer = self.ask(text)
-            well = well and answer.is_answered
+            answer = self.ask(text, question=question)
+            # A question counts by what becomes of it in the next line.
+            well = well and (question is None or bool(answer.settled))
+            question = answer.question
+            well = well and (answer.is_answered or question is not None)
             if as_json:
                 self._console.json_line({"request": text, **answer.to_json()})
             else:
-                self.show(answer.closed.reply)
+                self.show_all(answer)
                 self._console.line()
-        return well
+        return well and question is None
+
+    def show_all(self, answer: Answer) -> None:
+        """Print what became of the questions, then the reply."""
+        for line in answer.settled:
+            self._console.line(visible(line))
+        if answer.settled and answer.closed.reply.plain:
+            self._console.line()
+        self.show(answer.closed.reply)
 
     def show(self, reply: Reply) -> None:
         """Print a reply on standard output."""
@@ -137,27 +176,48 @@ class Terminal:
             sys.stdout.write(line + "\n")
         sys.stdout.flush()
 
-    async def _turn(self, text: str) -> Answer:
+    def _hear(self, question: Reply) -> str | None:
+        """What is typed at a question; None: the person leaves. A secret is not shown."""
+        key = "cli.chat.choose" if choices(question) else "cli.chat.reply"
+        prompt = self._console.say(key)
+        while True:
+            try:
+                text = getpass(prompt) if question.secret else input(prompt)
+            except (EOFError, KeyboardInterrupt):
+                self._console.line()
+                return None
+            if text.strip().lower() in LEAVING_WORDS:
+                return None
+            if text.strip():
+                return text
+
+    async def _turn(self, text: str, token: str | None = None) -> Answer:
         clock = self._house.clock
         inbound = Inbound(
             id=f"{HERE.channel}:{clock.new_id()}",
             address=HERE,
             sender_id=actors.LOCAL_SENDER,
-            kind=InboundKind.TEXT,
-            text=text,
+            kind=InboundKind.TEXT if token is None else InboundKind.CHOICE,
+            text=text if token is None else "",
             received_at=clock.now(),
             lang=self._lang,
-            data={} if self._lang is None else {"lang": self._lang},
+            data={
+                **({} if self._lang is None else {"lang": self._lang}),
+                **({} if token is None else {"token": token}),
+            },
         )
         answer: Answer | None = None
         steps: list[dict[str, Any]] = []
+        settled: list[str] = []
         phrase = ""
         async for event in self._house.turns.run(inbound):
             match event:
                 case StepFinished():
                     steps.append({"number": event.number, "tool": event.tool, "ok": event.ok})
                 case TurnClosed() | TurnSuspended():
-                    answer = Answer(event, steps)
+                    answer = Answer(event, steps, settled)
+                case QuestionSettled():
+                    settled.append(event.text)
                 case _:
                     phrase = self._progress(event, phrase)
         self._clear()

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from bot.cli.lines import visible
-from core.messages import Block, Reply
+from core.messages import Block, Button, Reply
 
 _BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*")
 _HEADING = re.compile(r"#{1,6}\s+(.*)")
@@ -29,6 +29,28 @@ def reply_lines(reply: Reply, *, styled: bool) -> Iterator[str]:
             yield ""
         first = False
         yield from _block_lines(block, styled)
+    for number, button in enumerate(choices(reply), start=1):
+        if number == 1:
+            yield ""
+        yield f"{_INDENT}{number}. {' '.join(visible(button.label).split())}"
+
+
+def choices(reply: Reply) -> list[Button]:
+    """What can be chosen by its number. Nothing where a text is expected, which may be a number
+    itself; and a terminal shares no place."""
+    if reply.expects == "text":
+        return []
+    return [button for row in reply.buttons for button in row if button.token]
+
+
+def chosen(reply: Reply, text: str) -> str | None:
+    """The token of the choice that a typed text names, by its number or its whole label; None:
+    the text is an answer of its own, or a new request."""
+    said = " ".join(text.split()).casefold()
+    for number, button in enumerate(choices(reply), start=1):
+        if said in {str(number), " ".join(button.label.split()).casefold()}:
+            return button.token
+    return None
 
 
 def _block_lines(block: Block, styled: bool) -> Iterator[str]:

@@ -46,6 +46,8 @@ def chat(
             answer = terminal.ask(once)
             if as_json:
                 console.json(answer.to_json())
+            elif is_asked():
+                answer = terminal.go_on(answer)
             else:
                 terminal.show(answer.closed.reply)
             return 0 if answer.is_answered else FAULT

@@ -1,0 +1,129 @@
+"""Questions at the prompt: shown with numbers, answered by number, label or words, and gone on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from bot.terminal_text import choices, chosen, reply_lines
+from core.messages import Block, Button, Reply
+from tests.cli.conftest import Cli
+from tests.cli.test_processes import ROOT, Typist
+from tests.support.scripted_model import Rule, ScriptedModel
+
+Script = Callable[[Sequence[Rule]], ScriptedModel]
+RULES = [
+    Rule(user="cancella", after=0, calls=[("delete_files", {"paths": ["a.md"]})]),
+    Rule(user="cancella", after=1, text="Fatto."),
+    Rule(user="ciao", text="Ciao a te."),
+]
+
+
+@pytest.fixture
+def note(cli: Cli) -> Path:
+    notes = cli.folder / "notes"
+    notes.mkdir()
+    cli.env(METNOS_FILES_ROOTS=str(notes), METNOS_LANG="it")
+    path = notes / "a.md"
+    path.write_text("x")
+    return path
+
+
+def approval(expects: str | None = "tap") -> Reply:
+    rows = ((Button("✅ Sì", "t-yes"), Button("✋ No\x1b[2J", "t-no")),)
+    rows += ((Button("📍 Qui", kind="location"),),)  # type: ignore[assignment]
+    return Reply((Block("text", "Elimino?"),), "it", buttons=rows, expects=expects)  # type: ignore[arg-type]
+
+
+def test_choices_are_numbered_and_cannot_move_the_cursor():
+    lines = list(reply_lines(approval(), styled=False))
+
+    assert lines[:3] == ["Elimino?", "", "  1. ✅ Sì"]
+    assert lines[3].startswith("  2. ✋ No")
+    assert "\x1b" not in "".join(lines)
+    assert len(lines) == 4  # a terminal shares no place
+
+
+@pytest.mark.parametrize(
+    ("text", "token"),
+    [("1", "t-yes"), (" ✅  sì ", "t-yes"), ("3", None), ("0", None), ("sì", None), ("1.5", None)],
+)
+def test_chosen_by_number_or_whole_label(text, token):
+    assert chosen(approval(), text) == token
+
+
+def test_number_is_an_answer_of_its_own_where_a_text_is_expected():
+    assert choices(approval("text")) == []
+    assert chosen(approval("text"), "1") is None
+
+
+def test_pipe_answers_a_question_in_the_next_line(cli: Cli, script: Script, note: Path):
+    script(RULES)
+
+    ran = cli("chat", stdin="cancella a.md\n1\nciao\n")
+
+    assert ran.status == 0, ran.out
+    assert "1. ✅" in ran.out
+    assert "Approvato" in ran.out
+    assert not note.exists()
+
+
+def test_pipe_that_ends_at_a_question_leaves_with_1_and_does_nothing(
+    cli: Cli, script: Script, note: Path
+):
+    script(RULES)
+
+    ran = cli("chat", "--json", stdin="cancella a.md\n")
+
+    said = json.loads(ran.out)
+    assert ran.status == 1
+    assert said["final_kind"] == "awaiting"
+    assert any("No" in label for label in said["choices"])
+    assert note.exists()
+
+
+@pytest.fixture
+def env(cli: Cli, note: Path) -> Iterator[dict[str, str]]:
+    model = ScriptedModel(RULES)
+    with model.running() as base_url:
+        cli.env(METNOS_LLM_BASE_URL=base_url, PYTHONPATH=str(ROOT))
+        assert cli("setup").status == 0
+        yield {**os.environ, "TERM": "xterm"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "exists"), [("2", True), ("sì", False)], ids=["no by number", "yes by word"]
+)
+def test_terminal_asks_at_the_prompt_and_goes_on(
+    env: dict[str, str], note: Path, answer: str, exists: bool
+):
+    person = Typist(env)
+    person.until("Tu: ")
+    person.type("cancella a.md\n")
+    person.until("1. ✅")
+    person.until("Numero della scelta")
+
+    person.type(f"{answer}\n")
+
+    person.until("alle ")
+    person.until("Tu: ")
+    assert note.exists() is exists
+    person.type("\x04")
+    assert person.leave() == 0
+    assert "Traceback" not in person.seen
+
+
+def test_terminal_left_at_a_question_does_nothing(env: dict[str, str], note: Path):
+    person = Typist(env)
+    person.until("Tu: ")
+    person.type("cancella a.md\n")
+    person.until("Numero della scelta")
+
+    person.type("\x03")
+
+    assert person.leave() == 0
+    assert note.exists()
