@@ -12,7 +12,8 @@ from typing import Protocol
 
 from core.errors import CallRefused, ErrorCode, ErrorInfo, to_error_info
 from core.execution import guards, handle
-from core.execution.context import TurnContext
+from core.execution.arguments import resolve_references
+from core.execution.context import StateLookup, TurnContext
 from core.execution.invoke import Gate
 from core.levels.proposal import Proposal, ProposedCall, Proposer
 from core.levels.proposers.simple import offered
@@ -110,7 +111,7 @@ class _Walk:
                 await self._advance(replace(self._state, plan=proposal.plan))
                 return await self._run_plan(proposal.plan, proposal)
             if not proposal.calls:
-                return self._end(FinalKind.ANSWER, answer=proposal.answer)
+                return self._end(FinalKind.ANSWER, answer=self._filled(proposal.answer))
             for call in proposal.calls:
                 end = await self._step(call, proposal)
                 if end is not None:
@@ -163,6 +164,19 @@ class _Walk:
             if error is not None and not record.observation.ok and error.code not in _REPEATED:
                 return self._failed(error)
         return self._end(FinalKind.ANSWER)
+
+    def _filled(self, answer: str) -> str:
+        """The model's words with what their references to steps stand for. As they are when these
+        lead nowhere: it may be speaking of the notation. "" for what is no text: the steps' own
+        answers say it."""
+        try:
+            if not steps_used({"text": answer}):
+                return answer
+            lookup = StateLookup(self._context, self._state)
+            found = resolve_references({"text": answer}, None, lookup)["text"]
+        except CallRefused:
+            return answer
+        return found if isinstance(found, str) else ""
 
     async def _answer(self, step: Step) -> None:
         """The answer that a plan ends with, when it speaks of what the steps brought. What a model
