@@ -31,7 +31,7 @@ from core.execution.cage.packages import PackageMissing, Packages, resolve
 from core.execution.cage.preloading import PRELOADED, light_packages, warm_names
 from core.execution.cage.program import Broker, OutputLimits, Program, ProgramManifest, SdkFiles
 from core.execution.cage.scope import kernel_scope
-from core.execution.cage.status import NOT_LINUX
+from core.execution.cage.status import NOT_LINUX, Isolation, cage_status
 from core.execution.cage.streams import OnProgress, Outcome
 from core.execution.cage.zygotes import Zygote
 from core.observation import Effects, Observation
@@ -88,6 +88,20 @@ class ProcessCage:
                 self._zygote(Packages(), sdk)
             except OSError as exc:
                 log.warning("no zygote could be started", extra={"why": str(exc)})
+
+    async def isolation(self) -> Isolation:
+        """What a call would find now, by the waiting zygote or, without one, by a new try."""
+        if self._unsafe:
+            return Isolation.OFF
+        zygote = self._light
+        try:
+            if zygote is not None and zygote.alive:
+                status = await zygote.greet()
+            else:
+                status = await asyncio.to_thread(cage_status, Path(self._argv[0]))
+        except OSError:
+            return Isolation.MISSING
+        return Isolation.ACTIVE if status.available else Isolation.MISSING
 
     def close(self) -> None:
         """End the zygotes and every call that runs. Twice is fine."""
