@@ -53,6 +53,7 @@ class House:
     stores: Stores
     loader: CatalogLoader
     tiers: Tiers
+    cage: ProcessCage
     turns: Turns
     server: LocalServer | None
 
@@ -125,7 +126,7 @@ async def open_house(
         )
         stack.push_async_callback(turns.close)
         await turns.recover()
-        yield House(settings, now, texts, stores, loader, tiers, turns, server)
+        yield House(settings, now, texts, stores, loader, tiers, cage, turns, server)
 
 
 async def empty_trash(settings: Settings, stores: Stores, clock: Clock) -> None:
@@ -136,7 +137,8 @@ async def empty_trash(settings: Settings, stores: Stores, clock: Clock) -> None:
 
 
 def open_cage(settings: Settings) -> ProcessCage:
-    """The cage, or the host's explicit way out of it, which is said at every start."""
+    """The cage, or the host's explicit way out of it, which is said at every start:
+    here in the log, in the terminal by the command."""
     if settings.metnos_unsafe_no_cage:
         log.warning("METNOS_UNSAFE_NO_CAGE is set: executors run without a cage")
     return ProcessCage(unsafe=settings.metnos_unsafe_no_cage, broker=Broker())
@@ -184,6 +186,7 @@ async def run_telegram(settings: Settings, *, ready: asyncio.Event | None = None
             turns=house.turns,
             texts=house.texts,
             clock=house.clock,
+            isolation=house.cage.isolation,
         )
         running = asyncio.create_task(channel.run())
         warming = asyncio.create_task(warm(house))

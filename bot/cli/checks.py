@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import re
 import shutil
 import stat
 import time
@@ -74,7 +76,7 @@ class Doctor:
             yield from self.database()
             yield from self.executors()
         yield self.engine()
-        yield self.info("isolation", "isolation")
+        yield self.isolation()
 
     def home_and_settings(self) -> Iterator[Finding]:
         path = short_path(self.home)
@@ -202,6 +204,31 @@ class Doctor:
         if holder is None:
             return self.info("engine", "engine_none")
         return self.good("engine", "engine_runs", pid=str(holder[0]), command=holder[1])
+
+    def isolation(self) -> Finding:
+        """Whether the kernel closes executors in; tried, not read off its version."""
+        from core.execution.cage.status import cage_status
+
+        if self.settings.metnos_unsafe_no_cage:
+            return self.fault("isolation", "isolation_off", self._mend_unsafe())
+        found = cage_status()
+        if found.available:
+            return self.good("isolation", "isolation_good", abi=found.landlock_abi)
+        # What the kernel was built with and started with decides, not its version alone.
+        key = "isolation_broken" if found.landlock_abi else "isolation_missing"
+        mend = "uname -r; cat /sys/kernel/security/lsm"
+        return self.fault("isolation", key, mend, why="; ".join(found.reasons))
+
+    def _mend_unsafe(self) -> str:
+        """The one command that brings the cage back, by where the setting stands."""
+        name = "METNOS_UNSAFE_NO_CAGE"
+        if os.environ.get(name):
+            return f"unset {name}"
+        for path in (Path.cwd() / ".env", self.home / ".env", self.home / "config.toml"):
+            with contextlib.suppress(OSError, UnicodeDecodeError):
+                if re.search(rf"(?im)^[^#\n]*{name}", path.read_text(encoding="utf-8")):
+                    return f"sed -i '/^[^#]*{name}/Id' {short_path(path)}"
+        return f"unset {name}"
 
 
 def _is_ours(folder: Path) -> bool:

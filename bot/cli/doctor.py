@@ -66,6 +66,7 @@ async def _far(console: Console, settings: Settings) -> list[Finding]:
 
 
 def _show(console: Console, finding: Finding) -> None:
-    console.line(f"{_SIGNS[finding.state]} {finding.message}")
+    fault = finding.state is State.FAULT
+    console.line(f"{_SIGNS[finding.state]} {finding.message}", alarm=fault)
     if finding.mend is not None:
         console.line(f"    → {finding.mend}")

@@ -48,6 +48,12 @@ def own_command(words: str) -> str:
     return f"{str(started.absolute()).removeprefix(folder)} {words}"
 
 
+def alarming(text: str, stream: TextIO) -> str:
+    """The text in red where the stream shows colours and nobody has asked for none."""
+    plain = not is_bar_wanted(stream) or os.environ.get("NO_COLOR")
+    return text if plain else f"\033[31m{text}\033[0m"
+
+
 def table(rows: list[tuple[str, ...]]) -> list[str]:
     """Rows as lines with aligned columns, the last one as long as it is."""
     if not rows:

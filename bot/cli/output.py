@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
-from bot.cli.lines import short_path, visible
+from bot.cli.lines import alarming, short_path, visible
 from core.config import LANGS, Settings, load_settings
 from core.errors import (
     AlreadyRunning,
@@ -55,8 +55,9 @@ class Console:
         """A line of the answer."""
         self.line(self.say(key, **params))
 
-    def line(self, text: str = "") -> None:
-        sys.stdout.write(visible(text) + "\n")
+    def line(self, text: str = "", *, alarm: bool = False) -> None:
+        shown = visible(text)
+        sys.stdout.write((alarming(shown, sys.stdout) if alarm else shown) + "\n")
         sys.stdout.flush()
 
     def note(self, key: str, **params: Any) -> None:
@@ -66,6 +67,13 @@ class Console:
     def note_line(self, text: str) -> None:
         sys.stdout.flush()
         sys.stderr.write(visible(text) + "\n")
+        sys.stderr.flush()
+
+    def alarm(self, key: str, **params: Any) -> None:
+        """A line on standard error that nobody should overlook."""
+        sys.stdout.flush()
+        text = visible(f"✗ {self.say(key, **params)}")
+        sys.stderr.write(alarming(text, sys.stderr) + "\n")
         sys.stderr.flush()
 
     def json_line(self, data: Any) -> None:

@@ -19,6 +19,8 @@ def run(ctx: typer.Context) -> int:
     if session.settings.telegram_bot_token is None:
         session.console.note("cli.run.no_token")
         return BAD_SETTING
+    if session.settings.metnos_unsafe_no_cage:
+        session.console.alarm("cli.no_cage")
     gc.disable()  # until all is loaded, see `_greet`: looking through it meanwhile frees nothing
     try:
         asyncio.run(_until_told(session))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from telegram.error import InvalidToken, TelegramError
@@ -23,6 +24,7 @@ from bot.telegram.workers import Workers
 from core.clock import Clock
 from core.config import Settings
 from core.errors import SettingsInvalid, StoreError
+from core.execution.cage.status import Isolation
 from core.i18n import Texts
 from core.store import inbox, outbox
 from core.store import pairing as pairing_store
@@ -41,7 +43,14 @@ class TelegramChannel:
     """
 
     def __init__(
-        self, *, settings: Settings, stores: Stores, turns: Turns, texts: Texts, clock: Clock
+        self,
+        *,
+        settings: Settings,
+        stores: Stores,
+        turns: Turns,
+        texts: Texts,
+        clock: Clock,
+        isolation: Callable[[], Awaitable[Isolation]] | None = None,
     ) -> None:
         lang = settings.metnos_lang
         folders = tuple(root.name for root in settings.metnos_files_roots or () if root.name)
@@ -81,6 +90,7 @@ class TelegramChannel:
             default_lang=lang,
             tz=settings.metnos_tz,
             folders=folders,
+            isolation=isolation,
         )
         pairing = Pairing(texts=texts, clock=clock, welcome=self._commands.welcome)
         outage = Outage(bot=self._bot, store=store, texts=texts, lang=lang)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
@@ -13,6 +13,7 @@ from telegram.error import TelegramError
 from bot.telegram.inbound import Command
 from core.clock import Clock
 from core.config import LANGS
+from core.execution.cage.status import Isolation
 from core.i18n import Texts
 from core.messages import Actor, Role
 from core.store import actors, usage
@@ -45,12 +46,14 @@ class Commands:
         default_lang: str,
         tz: str,
         folders: Sequence[str] = (),
+        isolation: Callable[[], Awaitable[Isolation]] | None = None,
     ) -> None:
         self._store = store
         self._texts = texts
         self._clock = clock
         self._default_lang = default_lang
         self._folders = folders
+        self._isolation = isolation
         self._tz = tz
         self._started_at = clock.monotonic()
 
@@ -94,8 +97,9 @@ class Commands:
         running: RunningTurn | None,
         poll_age_s: float | None,
     ) -> str:
-        """The lines of `/status`: time up, queue, what is being worked on, the person's day, and
-        how long ago Telegram was last heard (`poll_age_s`; None: not yet)."""
+        """The lines of `/status`: time up, queue, what is being worked on, the person's day,
+        whether executors are closed in, and how long ago Telegram was last heard (`poll_age_s`;
+        None: not yet)."""
         say = self._texts.say
         up = self._span(self._clock.monotonic() - self._started_at, lang)
         head = [
@@ -122,8 +126,14 @@ class Commands:
                     tokens=day.tokens_in + day.tokens_out,
                 )
             )
+        tail = []
+        if self._isolation is not None:
+            state = await self._isolation()
+            tail.append(say(f"telegram.status.isolation_{state.value}", lang))
         if poll_age_s is not None:
-            lines.append(say("telegram.status.contact", lang, span=self._span(poll_age_s, lang)))
+            tail.append(say("telegram.status.contact", lang, span=self._span(poll_age_s, lang)))
+        if tail:
+            lines.append(" · ".join(tail))
         return "\n".join(lines)
 
     async def announce(self, bot: Bot) -> None:

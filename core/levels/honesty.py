@@ -74,9 +74,11 @@ _FRAMES = {
     r"|(?:^\W*(?:reminder|event|appointment|alarm|message|e?-?mail)\s+(?:{w})\b)" + _MARKED,
 }
 
-# A sentence that is nothing but "done".
+# A sentence that is nothing but "done", or begins with it.
 _BARE = re.compile(
-    r"^\W*(?:(?:ecco|tutto|già)\s+)*fatto\W*$|^\W*(?:all\s+|it's\s+)?done\W*$", re.MULTILINE
+    r"^\W*(?:(?:ecco|tutto|già)\s+)*fatto(?:\W*$|\s*[:,;–—-])|^\W*(?:all\s+|it's\s+)?done"
+    r"(?:\W*$|\s*[:,;–—-])|^\W*all\s+set\b",
+    re.MULTILINE,
 )
 ANY = "any"
 

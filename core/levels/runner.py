@@ -14,8 +14,9 @@ from typing import Any, Protocol
 from core.dialogs import SuspensionKind
 from core.errors import CallRefused, ErrorCode, ErrorInfo, to_error_info
 from core.execution import guards, handle
+from core.execution.arguments import resolve_references
 from core.execution.consent import Decision, Question
-from core.execution.context import TurnContext
+from core.execution.context import StateLookup, TurnContext
 from core.execution.invoke import Gate
 from core.levels.proposal import Proposal, Proposer
 from core.levels.proposers.simple import offered
@@ -133,7 +134,7 @@ class _Walk:
                 await self._advance(replace(self._state, plan=proposal.plan))
                 return await self._run_plan(proposal.plan, _spent(proposal))
             if not proposal.calls:
-                return self._end(FinalKind.ANSWER, answer=proposal.answer)
+                return self._end(FinalKind.ANSWER, answer=self._filled(proposal.answer))
             end = await self._calls_of(_pending(proposal))
             if end is not None:
                 return end
@@ -201,6 +202,19 @@ class _Walk:
             else FinalKind.AWAITING
         )
         return replace(self._end(kind), question=question)
+
+    def _filled(self, answer: str) -> str:
+        """The model's words with what their references to steps stand for. As they are when these
+        lead nowhere: it may be speaking of the notation. "" for what is no text: the steps' own
+        answers say it."""
+        try:
+            if not steps_used({"text": answer}):
+                return answer
+            lookup = StateLookup(self._context, self._state)
+            found = resolve_references({"text": answer}, None, lookup)["text"]
+        except CallRefused:
+            return answer
+        return found if isinstance(found, str) else ""
 
     async def _answer(self, step: Step) -> None:
         """The answer that a plan ends with, when it speaks of what the steps brought. What a model

@@ -19,6 +19,7 @@ def engine_lock(home: Path, command: str) -> Iterator[None]:
     """Hold the home for this process; `command` is the name others are told.
 
     The kernel's lock decides, not the file's content: what a killed process left is no holder.
+    The folder is locked too, so that somebody who takes the file away lets no second one in.
     Raises `AlreadyRunning` with the holder's `pid` and `command` (None when they cannot be read),
     `StoreError` when the file cannot be opened. Processes started with exec do not inherit it.
     """
@@ -29,9 +30,11 @@ def engine_lock(home: Path, command: str) -> Iterator[None]:
         )
     except OSError as exc:
         raise StoreError(f"the lock cannot be opened ({exc.strerror})", path=str(home)) from exc
+    folder = _open_folder(home)
     try:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock_folder(folder)
         except BlockingIOError:
             pid, holder = _holder(fd)
             raise AlreadyRunning(
@@ -45,6 +48,28 @@ def engine_lock(home: Path, command: str) -> Iterator[None]:
             _write(fd, "")
     finally:
         os.close(fd)
+        if folder is not None:
+            os.close(folder)
+
+
+def _open_folder(home: Path) -> int | None:
+    try:
+        return os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def _lock_folder(folder: int | None) -> None:
+    """Raises `BlockingIOError` when another holds it. Where the file system locks no folders, as
+    over a network, the file alone decides."""
+    if folder is None:
+        return
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return
 
 
 def _write(fd: int, text: str) -> None:

@@ -58,8 +58,9 @@ class Job:
         """The bytes to write: text as UTF-8, a blob as it was served.
 
         `after`: descriptor of the file of `size` bytes that they will follow. Text then begins on
-        a line of its own and takes the file's encoding when that has a mark.
-        Raises `Failure`: bad_text, invalid_args (a blob that is none), too_large (part of a blob).
+        a line of its own and takes the encoding of the file when that is text.
+        Raises `Failure`: bad_text, invalid_args (a blob that is none), other_encoding (the file's
+        has no such characters), too_large (part of a blob).
         """
         content = self._content
         if content is None:
@@ -70,15 +71,19 @@ class Job:
             content = json.dumps(content, ensure_ascii=False, indent=1)
         codec = "utf-8"
         if after is not None and size:
-            codec = _codec_of(after)
+            codec = _codec_of(after, size)
             newline = "\n".encode(codec)
             last = os.pread(after, len(newline), max(0, size - len(newline)))
             if last != newline and not content.startswith(("\n", "\r")):
                 content = "\n" + content
         try:
-            return content.encode(codec)
+            plain = content.encode("utf-8")
         except UnicodeEncodeError as exc:
             raise Failure("bad_text", "the text holds half a character") from exc
+        try:
+            return plain if codec == "utf-8" else content.encode(codec)
+        except UnicodeEncodeError as exc:
+            raise Failure("other_encoding", f"the file is in {codec}: write it anew") from exc
 
 
 def jobs_of(call: Call) -> list[Job]:
@@ -191,8 +196,10 @@ def _bytes_of(blob: dict[str, Any]) -> bytes:
         raise Failure("invalid_args", "blob is not base64") from exc
 
 
-def _codec_of(fd: int) -> str:
-    from executors._sdk.encodings import marked
+def _codec_of(fd: int, size: int) -> str:
+    from executors._sdk.encodings import detect
 
-    found = marked(os.pread(fd, 4, 0))
-    return found.codec if found is not None else "utf-8"
+    try:
+        return detect(fd, size).codec
+    except Failure:  # no text: what is appended to it is its writer's affair
+        return "utf-8"

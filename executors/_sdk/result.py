@@ -24,7 +24,7 @@ _CODES = {
     errno.ELOOP: "out_of_scope",
     errno.EXDEV: "out_of_scope",
     errno.ENXIO: "not_regular",
-    errno.ENAMETOOLONG: "invalid_args",
+    errno.ENAMETOOLONG: "name_too_long",
     errno.ENOSPC: "disk_full",
     errno.EDQUOT: "disk_full",
     errno.EFBIG: "resource_limit",

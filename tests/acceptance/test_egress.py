@@ -42,17 +42,18 @@ def steps(house: House) -> list[dict[str, Any]]:
     return [step for line in turn_lines(house.settings.metnos_home) for step in line["steps"]]
 
 
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
 async def test_page_of_a_local_server_is_read_with_its_grant_and_refused_without(
-    tmp_path: Path, server: WebServer
+    tmp_path: Path, server: WebServer, host: str
 ) -> None:
-    url = server.url("/page")
+    url = f"http://{host}:{server.server_port}/page"
     rules = [
         Rule(after=0, calls=[("read_urls_html", {"urls": [url]})]),
         Rule(text=lambda ask: "Aperta" if "Orari" in ask.last_result else "Negata"),
     ]
     async with open_scripted(tmp_path, rules, metnos_private_hosts=()) as (house, _):
         without = await ask(house, f"leggi {url}", id="1")
-        number = await grant(house, GrantKind.HOST, f"127.0.0.1:{server.server_port}")
+        number = await grant(house, GrantKind.HOST, f"{host}:{server.server_port}")
         granted = await ask(house, f"leggi {url} adesso", id="2")
         await revoke(house, number)
         revoked = await ask(house, f"leggi {url} di nuovo", id="3")

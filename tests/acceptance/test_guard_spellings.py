@@ -78,7 +78,8 @@ PLACES = (
     "/etc/sudoers",
     "/etc/sudoers.d/x",
     "/etc/ssh/sshd_config",
-    "/root/notes.md",
+    # C1: a home like any other for the user whose home it is.
+    *(() if pwd.getpwuid(os.getuid()).pw_dir == "/root" else ("/root/notes.md",)),
     "/boot/grub/grub.cfg",
     "/sys/kernel/x",
     "/proc/self/environ",

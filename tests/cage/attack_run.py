@@ -1,6 +1,6 @@
 """Runs every attack in the cage and outside of it, as whoever runs this; prints JSON as a program.
 
-    python -m tests.cage.attack_run FOLDER [none|broker] [NAME ...]
+    python -m tests.cage.attack_run FOLDER none|broker [NAME ...]
 
 Needs nothing but the standard library, so that any interpreter of the machine will do.
 """
@@ -14,13 +14,14 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from core.execution.cage import seccomp
+from core.egress.broker import Broker
+from core.egress.connector import connect
+from core.egress.rules import Reach
 from core.execution.cage.process import ProcessCage
-from core.execution.cage.program import Program
 from tests.cage.attacks import ATTACKS, Attack
 from tests.support.run_executor import (
     SimpleCapability,
@@ -85,14 +86,11 @@ def lay_out(folder: Path) -> None:
     (root / "link").symlink_to(outside / "secret.txt")
 
 
-class SilentBroker:
-    """Gives a call the descriptor of a broker that never answers."""
+class CarelessBroker(Broker):
+    """Connects to wherever it is asked: the broker of the counter-proof."""
 
-    @contextlib.asynccontextmanager
-    async def serve(self, executor: Program, call: Mapping[str, Any]) -> AsyncIterator[int]:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with ours, theirs:
-            yield theirs.fileno()
+    async def open(self, reach: Reach, host: object, port: object, *, timeout_s: float) -> Any:
+        return await connect([str(host)], int(str(port)), timeout_s=timeout_s)
 
 
 async def run_attack(
@@ -111,12 +109,19 @@ async def run_attack(
     return bool(seen.content) if seen.ok else None
 
 
+def fitting(*, network: bool) -> list[Attack]:
+    """The attacks that make sense for this user and this right to the network."""
+    root = os.geteuid() == 0
+    return [a for a in ATTACKS if (root or not a.root) and (network or not a.broker)]
+
+
 async def try_all(
-    folder: Path, attacks: Sequence[Attack], *, network: str
+    folder: Path, attacks: Sequence[Attack], *, network: bool
 ) -> dict[str, dict[str, bool | None]]:
-    """By attack: did it get through in the `cage`, and `outside` of one."""
-    caged = ProcessCage(broker=SilentBroker() if network == seccomp.BROKER else None)
-    plain = ProcessCage(unsafe=True)
+    """By attack: did it get through in the `cage`, and `outside` of one. `network`: as executors
+    that may reach any host of the web, with the real broker in the cage."""
+    caged = ProcessCage()
+    plain = ProcessCage(unsafe=True, broker=CarelessBroker())
     found: dict[str, dict[str, bool | None]] = {}
     lay_out(folder)
     with targets(folder) as args:
@@ -124,18 +129,16 @@ async def try_all(
             outcomes = {}
             for place, cage in (("cage", caged), ("outside", plain)):
                 lay_out(folder)
-                outcomes[place] = await run_attack(
-                    cage, attack, args, network=network == seccomp.BROKER
-                )
+                outcomes[place] = await run_attack(cage, attack, args, network=network)
             found[attack.name] = outcomes
     caged.close()
     return found
 
 
 def main() -> None:
-    folder, network, *names = sys.argv[1:]
-    root = os.geteuid() == 0
-    chosen = [a for a in ATTACKS if (not names or a.name in names) and (root or not a.root)]
+    folder, profile, *names = sys.argv[1:]
+    network = profile == "broker"
+    chosen = [a for a in fitting(network=network) if not names or a.name in names]
     found = asyncio.run(try_all(Path(folder).resolve(), chosen, network=network))
     sys.stdout.write(json.dumps(found))
 

@@ -2,6 +2,7 @@
 when it got through, and raises or returns something false when it was stopped.
 
 `a` tells where the targets are (see `attack_run`). `root`: works outside a cage only as root.
+`broker`: goes over the broker, which outside the cage connects to wherever it is asked.
 """
 
 from __future__ import annotations
@@ -24,6 +25,17 @@ def call(x86, arm, *arguments):
 def read(path):
     with open(path) as file:
         return "canary" in file.read()
+def ask_broker(host, port, fds=()):
+    for fd in range(3, 64):
+        try:
+            line = socket.socket(fileno=os.dup(fd))
+        except OSError:
+            continue
+        if line.type == socket.SOCK_SEQPACKET:
+            break
+    question = '{"id": 1, "host": "%s", "port": %d}' % (host, port)
+    socket.send_fds(line, [question.encode()], list(fds))
+    return socket.recv_fds(line, 4096, 4)[1]
 """
 
 CLOSING = """
@@ -40,6 +52,7 @@ class Attack:
     name: str
     body: str
     root: bool = False
+    broker: bool = False
 
     @property
     def code(self) -> str:
@@ -47,8 +60,8 @@ class Attack:
         return f"{PRELUDE}\ndef attack(a):\n{body}\n{CLOSING}"
 
 
-def _of(root: bool = False, **bodies: str) -> list[Attack]:
-    return [Attack(name, body, root) for name, body in bodies.items()]
+def _of(root: bool = False, *, broker: bool = False, **bodies: str) -> list[Attack]:
+    return [Attack(name, body, root, broker) for name, body in bodies.items()]
 
 
 FILES = _of(
@@ -164,6 +177,22 @@ NETWORK += _of(
     True,
     opens_a_raw_socket="return socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)",
     opens_a_packet_socket="return socket.socket(17, socket.SOCK_RAW, 0)",
+)
+NETWORK += _of(
+    broker=True,
+    is_connected_to_an_inner_address="return socket.create_connection(('127.0.0.1', a['tcp']))",
+    is_connected_to_an_inner_name="return socket.create_connection(('localhost', a['tcp']))",
+    is_connected_to_an_inner_address_as_a_number="""
+        return socket.create_connection(('2130706433', a['tcp']))
+    """,
+    is_connected_to_an_inner_address_in_two_parts="""
+        return socket.create_connection(('127.1', a['tcp']))
+    """,
+    asks_the_broker_past_the_hook="return ask_broker('127.0.0.1', a['tcp'])",
+    hands_the_broker_descriptors="""
+        fd = os.open(a['root'] + '/own.txt', os.O_RDONLY)
+        return ask_broker('127.0.0.1', a['tcp'], [fd, fd])
+    """,
 )
 PROCESSES = _of(
     forks="""

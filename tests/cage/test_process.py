@@ -154,7 +154,7 @@ async def test_failure_raised_anywhere_is_the_error(room: Room):
         ("/nonexistent/x", ErrorCode.NOT_FOUND),
         ("/proc", ErrorCode.PERMISSION_DENIED),
         ("/dev/null/x", ErrorCode.NOT_DIRECTORY),
-        ("/" + "x" * 300, ErrorCode.INVALID_ARGS),
+        ("/" + "x" * 300, ErrorCode.NAME_TOO_LONG),
     ],
 )
 async def test_operating_system_errors_have_codes(room: Room, path: str, expected: ErrorCode):

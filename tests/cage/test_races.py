@@ -118,12 +118,15 @@ def test_writing_through_the_sdk_never_follows_a_swapped_link(swapped: Path):
     place = files.locate(call, str(swapped / "there/new.txt"))
     times, written = repetitions(20_000) // 10, 0
 
-    for _ in range(times):
+    tried = 0
+    # On a busy machine the folder may be swapped at every single look: go on until one got in.
+    while tried < times or (not written and tried < 50 * times):
+        tried += 1
         with contextlib.suppress(OSError, Failure):
             writing.write_file(place, [b"x"], mode=0o600, replace=True)
             written += 1
 
-    print(f"S2 write: {times} tries, {written} written inside")
+    print(f"S2 write: {tried} tries, {written} written inside")
     assert not (swapped.parent / "outside/new.txt").exists()
     assert written > 0
 

@@ -27,11 +27,9 @@ TABLES = (syscalls.ALLOWED, syscalls.CHECKED, syscalls.REFUSED, syscalls.UNSUPPO
 SPELT = {"newfstatat": "fstatat"}
 
 
-def decide(
-    machine: str, name: str, *arguments: int, network: str = seccomp.NONE, writing: bool = False
-) -> str:
+def decide(machine: str, name: str, *arguments: int, writing: bool = False) -> str:
     number = {k: v for table in TABLES for k, v in syscalls.numbers(table, machine).items()}[name]
-    program = seccomp.build(machine, PID, network, writing=writing)
+    program = seccomp.build(machine, PID, writing=writing)
     return interpret(program, seccomp.AUDIT_ARCH[machine], number, *arguments)
 
 
@@ -128,7 +126,6 @@ CASES = [
 @pytest.mark.parametrize(("name", "arguments", "expected"), CASES)
 def test_call_is_decided_by_its_number_and_arguments(machine, name, arguments, expected):
     assert decide(machine, name, *arguments) == expected
-    assert decide(machine, name, *arguments, network=seccomp.BROKER) == expected
 
 
 @BOTH
@@ -158,13 +155,10 @@ def test_every_listed_call_and_every_number_has_an_answer(machine: str):
 
 
 @BOTH
-@pytest.mark.parametrize("network", [seccomp.NONE, seccomp.BROKER])
-def test_program_made_once_becomes_that_of_any_process(machine: str, network: str):
-    made_once = seccomp.encode(seccomp.build(machine, seccomp.ANY_PID, network))
+def test_program_made_once_becomes_that_of_any_process(machine: str):
+    made_once = seccomp.encode(seccomp.build(machine, seccomp.ANY_PID))
 
-    assert seccomp.for_process(made_once, PID) == seccomp.encode(
-        seccomp.build(machine, PID, network)
-    )
+    assert seccomp.for_process(made_once, PID) == seccomp.encode(seccomp.build(machine, PID))
 
 
 def test_other_architectures_and_numbers_are_killed():

@@ -18,6 +18,7 @@ from core.execution.cage.process import ProcessCage
 from core.execution.cage.status import cage_status
 from tests.cage.conftest import Mutant, Room
 from tests.cage.test_process import TRIVIAL, _until
+from tests.support.poor_kernel import python_without
 from tests.support.run_executor import (
     SimpleCapability,
     SimpleManifest,
@@ -27,7 +28,6 @@ from tests.support.run_executor import (
     read_sdk,
 )
 
-TREE = Path(__file__).parents[2]
 PROGRAM = SimpleProgram(SimpleManifest("get_now"), {"main.py": TRIVIAL.encode()})
 
 
@@ -166,30 +166,6 @@ def imports_at_top(path: Path) -> list[str]:
 @pytest.fixture(params=["landlock", "seccomp"])
 def poor_python(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return python_without(request.param, tmp_path)
-
-
-def python_without(missing_part: str, folder: Path) -> Path:
-    """An interpreter under a kernel that has no Landlock, or no seccomp (ENOSYS)."""
-    missing = (444, 446) if missing_part == "landlock" else (317, 317)
-    script = f"""\
-    #!{sys.executable}
-    import os, sys
-    sys.path.insert(0, {str(TREE)!r})
-    from core.execution.cage import seccomp, syscalls
-    low, high = {missing}
-    if os.uname().machine == "aarch64" and low == 317:
-        low = high = 277
-    kernel = syscalls.Kernel()
-    kernel.prctl(38, 1)
-    program = [(0x20, 0, 0, 0), (0x35, 0, 2, low), (0x35, 1, 0, high + 1),
-               (6, 0, 0, seccomp.NO_SUCH_CALL), (6, 0, 0, seccomp.ALLOW)]
-    seccomp.install(kernel, os.uname().machine, seccomp.encode(program))
-    os.execv({sys.executable!r}, [{sys.executable!r}, *sys.argv[1:]])
-    """
-    path = folder / "python"
-    path.write_text(dedent(script), encoding="utf-8")
-    path.chmod(0o755)
-    return path
 
 
 async def test_machine_that_cannot_close_a_cage_refuses_every_call(poor_python: Path):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import subprocess
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from bot.cli.lines import alarming
 from bot.telegram.poll import CONFLICT, LAST_POLL
 from core.clock import SystemClock
 from core.config import load_settings
+from core.execution.cage.status import CageStatus
 from core.store import kv
 from core.store.lock import engine_lock
 from core.store.stores import open_stores
@@ -50,7 +54,7 @@ def test_doctor_of_a_sound_home_finds_nothing(cli: Cli, script: Script) -> None:
     assert ran.status == 0, ran.out
     assert "scripted called a tool in" in ran.out
     assert "All is well." in ran.out
-    assert "isolation" in ran.out.lower()
+    assert "the kernel closes each tool in" in ran.out
 
 
 def test_doctor_before_setup_says_to_set_up(cli: Cli) -> None:
@@ -150,6 +154,78 @@ def test_doctor_tells_a_nearly_full_disk(cli: Cli, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("bot.cli.checks.LEAST_FREE_BYTES", 10**18)
 
     assert faults(checks(cli, "--offline")) == ["disk"]
+
+
+@pytest.mark.parametrize(("abi", "says"), [(0, "It takes Linux 5.13"), (4, "Landlock is there")])
+def test_doctor_of_a_machine_without_a_cage_says_why(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, abi: int, says: str
+) -> None:
+    cli("setup")
+    status = CageStatus(False, abi, False, ("Operation not permitted",))
+    monkeypatch.setattr("core.execution.cage.status.cage_status", lambda: status)
+
+    found = checks(cli, "--offline")
+
+    assert faults(found) == ["isolation"]
+    assert says in found["isolation"][0]["message"]
+    assert "Operation not permitted" in found["isolation"][0]["message"]
+
+
+@pytest.mark.parametrize("place", ["environment", ".env", "config.toml"])
+def test_doctor_of_a_cage_switched_off_is_a_fault_whose_command_brings_it_back(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    cli("setup")
+    (cli.folder / ".env").write_text("#METNOS_UNSAFE_NO_CAGE=0\n", encoding="utf-8")
+    (cli.folder / ".env").chmod(0o600)
+    if place == "environment":
+        cli.env(METNOS_UNSAFE_NO_CAGE="1")
+    elif place == ".env":
+        (cli.home / ".env").write_text("METNOS_UNSAFE_NO_CAGE=1\n", encoding="utf-8")
+        (cli.home / ".env").chmod(0o600)
+    else:
+        (cli.home / place).write_text("metnos_unsafe_no_cage = true\n", encoding="utf-8")
+        (cli.home / place).chmod(0o600)
+
+    found = checks(cli, "--offline")
+
+    assert faults(found) == ["isolation"]
+    assert "SWITCHED OFF" in found["isolation"][0]["message"]
+    mend = found["isolation"][0]["mend"]
+    if place == "environment":
+        assert mend == "unset METNOS_UNSAFE_NO_CAGE"
+        monkeypatch.delenv("METNOS_UNSAFE_NO_CAGE")
+    else:
+        subprocess.run(mend, shell=True, check=True)
+    assert faults(checks(cli, "--offline")) == []
+
+
+def test_start_without_a_cage_says_so_every_time(cli: Cli, script: Script) -> None:
+    script([Rule(text="Hello.")])
+    cli.env(METNOS_UNSAFE_NO_CAGE="1", TELEGRAM_BOT_TOKEN="hello")
+
+    for command in (("chat", "--once", "hello"), ("run",)):
+        ran = cli(*command)
+        assert "✗ No isolation: METNOS_UNSAFE_NO_CAGE is set" in ran.err
+        assert "No isolation" not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("tty", "variables", "red"),
+    [(True, {}, True), (False, {}, False), (True, {"NO_COLOR": "1"}, False),
+     (True, {"TERM": "dumb"}, False)],
+)  # fmt: skip
+def test_alarm_is_red_on_a_terminal_that_can(
+    monkeypatch: pytest.MonkeyPatch, tty: bool, variables: dict[str, str], red: bool
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: tty)
+
+    assert alarming("no", stream) == ("\033[31mno\033[0m" if red else "no")
 
 
 @pytest.mark.parametrize(

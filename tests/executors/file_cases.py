@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -37,12 +36,6 @@ def run_caged(
 ) -> dict[str, Any]:
     """The same call as the engine makes it, in a child process."""
     return run_executor(TREE / name, args, mode=mode, roots=roots, **about)
-
-
-def birth_tests(name: str) -> list[dict[str, Any]]:
-    data = tomllib.loads((TREE / name / "manifest.toml").read_text(encoding="utf-8"))
-    tests: list[dict[str, Any]] = data["tests"]
-    return tests
 
 
 def snapshot(folder: Path) -> dict[str, tuple[str, bytes | str]]:

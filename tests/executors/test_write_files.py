@@ -39,6 +39,8 @@ def preview(root, **args):
         (b"x", "append", {"blob": "AAE="}, b"x\x00\x01"),
         (None, "overwrite", 3.5, b"3.5"),
         ("è\r\n".encode("utf-16"), "append", "à", "è\r\nà".encode("utf-16")),
+        ("perché\n".encode("latin-1"), "append", "è", "perché\nè".encode("latin-1")),
+        ("perché\n".encode("cp1252"), "append", "5 €", "perché\n5 €".encode("cp1252")),
     ],
     ids=str,
 )
@@ -82,7 +84,7 @@ def test_write_files_leaves_exactly_what_the_preview_promised(
         ("dangling", "create", "already_exists"),
         ("out/a.txt", "overwrite", "out_of_scope"),
         ("hard.txt", "append", "many_names"),
-        ("x" * 300, "overwrite", "invalid_args"),
+        ("x" * 300, "overwrite", "name_too_long"),
         (".metnos-trash/a", "overwrite", "not_found"),
         ("", "overwrite", "is_directory"),
     ],
@@ -263,3 +265,15 @@ def test_write_files_in_the_cage_with_megabytes(tmp_path):
 
     assert seen["effects"] == "done"
     assert (tmp_path / "a.png").read_bytes() == data
+
+
+def test_append_of_what_the_files_encoding_cannot_hold_leaves_the_file(tmp_path):
+    """Another encoding in its second half would spoil the first for whoever reads it."""
+    path = tmp_path / "a.txt"
+    path.write_bytes("perché\n".encode("latin-1"))
+
+    seen = preview(tmp_path, path="a.txt", content="日本", mode="append")
+    tried = write(tmp_path, path="a.txt", content="日本", mode="append")
+
+    assert seen["error"]["code"] == tried["error"]["code"] == "other_encoding"
+    assert path.read_bytes() == "perché\n".encode("latin-1")

@@ -178,3 +178,24 @@ async def test_run_at_a_provider_that_refuses_everything_tells_the_first_refusal
 
         assert closed.error is not None
         assert closed.error.code.value == "model_refused"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Dice: ${step1.text}!", "Dice: latte!"),
+        ("${step1.entries}", "latte"),  # no text: the step's own answer
+        ("Con ${step9.text} si intende un passo.", "${step9.text}"),
+    ],
+)
+async def test_answer_with_references_shows_what_they_stand_for(
+    tmp_path: Path, said: str, told: str
+) -> None:
+    rules = [Rule(after=0, calls=[("read_files", {"paths": ["a.md"]})]), Rule(after=1, text=said)]
+    async with open_scripted(tmp_path, rules) as (house, _):
+        (tmp_path / "notes/a.md").write_text("latte")
+
+        closed = await ask(house, "leggi a.md")
+
+        assert told in closed.reply.plain
+        assert closed.final_kind is FinalKind.ANSWER

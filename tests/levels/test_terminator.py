@@ -238,3 +238,22 @@ def test_close_of_a_change_of_too_many_items_is_no_answer() -> None:
 
     assert closing.reply.final_kind is FinalKind.ERROR
     assert "5.000, e arrivo a 500" in closing.reply.plain
+
+
+@pytest.mark.parametrize("lang", ["it", "en"])
+@pytest.mark.parametrize("code", list(ErrorCode), ids=str)
+def test_close_after_a_change_no_error_says_that_nothing_was_done(
+    code: ErrorCode, lang: str
+) -> None:
+    failed = record(2, "delete_files", Observation.failed(code), paths=["/h/notes/b.md"])
+
+    closing = end(
+        wrote(1, "/h/notes/a.md"), failed, kind=FinalKind.ERROR, error=failed.observation.error,
+        lang=lang,
+    )  # fmt: skip
+
+    told = closing.reply.plain.casefold()
+    assert "~/notes/a.md" in told
+    for words in ("fatto nulla", "scritto nulla", "cambiato nulla", "did nothing", "wrote nothing",
+                  "changed nothing", "did not change anything"):  # fmt: skip
+        assert words not in told

@@ -145,3 +145,15 @@ def test_twenty_starts_at_once_one_wins(tmp_path: Path):
     losers = [line for pid, line in said.items() if pid != winners[0]]
     assert losers == [f"refused {winners[0]} run"] * 19
     assert sorted(p.returncode for p in processes) == [0] + [75] * 19
+
+
+def test_second_start_is_refused_though_the_file_was_taken_away(tmp_path: Path):
+    """As people do who think that a lock file is a leftover."""
+    with engine_lock(tmp_path, "run"):
+        (tmp_path / LOCK_FILE).unlink()
+
+        with pytest.raises(AlreadyRunning), engine_lock(tmp_path, "chat"):
+            pass
+
+    with engine_lock(tmp_path, "chat"):
+        pass

@@ -53,10 +53,7 @@ class Confinement:
         if self.machine not in seccomp.AUDIT_ARCH:
             raise OSError(f"no seccomp table for {self.machine}")
         self._programs = {
-            (network, writing): seccomp.encode(
-                seccomp.build(self.machine, seccomp.ANY_PID, network, writing=writing)
-            )
-            for network in (seccomp.NONE, seccomp.BROKER)
+            writing: seccomp.encode(seccomp.build(self.machine, seccomp.ANY_PID, writing=writing))
             for writing in (False, True)
         }
         self._base: list[landlock.Rule] = []
@@ -79,9 +76,7 @@ class Confinement:
             os.close(fd)
         self._base.clear()
 
-    def apply(
-        self, scope: Mapping[str, Iterable[str]], *, network: str, first_free_fd: int
-    ) -> None:
+    def apply(self, scope: Mapping[str, Iterable[str]], *, first_free_fd: int) -> None:
         """Close the cage around this process. Raises `OSError` when any part of it fails.
 
         `scope`: canonical paths by kind of right, "read", "list" and "write". A path that is not
@@ -106,7 +101,7 @@ class Confinement:
                 os.close(fd)
         rules.restrict()
         os.closerange(first_free_fd, 4096)
-        program = self._programs[network, bool(scope.get("write"))]
+        program = self._programs[bool(scope.get("write"))]
         seccomp.install(self.kernel, self.machine, seccomp.for_process(program, os.getpid()))
 
 

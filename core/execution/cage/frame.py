@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from core.execution.cage.packages import Packages
 
 _PACKAGE = "core.execution.cage"
-_PLAIN_PARTS = ("worker", "fence", "keeper")
+_PLAIN_PARTS = ("syscalls", "worker", "fence", "keeper")
 _PROBE_PARTS = ("syscalls", "seccomp", "landlock", "worker", "fence", "confine", "probe")
 _ZYGOTE_PARTS = (*_PROBE_PARTS, "zygote")
 

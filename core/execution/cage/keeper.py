@@ -1,7 +1,7 @@
 """A call without a cage: a keeper that outlives the executor, and the executor itself.
 
-Only for `METNOS_UNSAFE_NO_CAGE`. Runs in a plain process of its own and is handed over as code, so
-it must not import `core` or anything but the quickest built-in modules. In this order:
+Only for `METNOS_UNSAFE_NO_CAGE`. Runs in a plain process of its own and is handed over as code, as
+everything it imports of this package. In this order:
 
 1. the *keeper* (first process) asks to be told when the engine dies and adopts orphans;
 2. it forks the *worker*, which gets its own session, limits, a fenced import system, and then
@@ -16,7 +16,7 @@ import posix
 import sys
 import time
 
-from core.execution.cage import fence, worker
+from core.execution.cage import fence, syscalls, worker
 from core.execution.cage.worker import NO_CAGE, OUT_OF_MEMORY
 
 TYPE_CHECKING = False
@@ -34,7 +34,7 @@ def main(frame: dict[str, Any]) -> None:
     """Keep one call: fork the worker, wait for it, leave nothing behind. Does not return."""
     _signal.pthread_sigmask(_signal.SIG_BLOCK, {_signal.SIGTERM, _signal.SIGCHLD})
     try:
-        prctl = load_prctl()
+        prctl = syscalls.Kernel().prctl
         prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: daemons the worker leaves become our children
         prctl(1, _signal.SIGTERM)  # PR_SET_PDEATHSIG: the engine is gone, so is the call
     except (ImportError, OSError):
@@ -126,27 +126,6 @@ def descendants() -> list[int]:
                 found.add(pid)
                 grown = True
     return sorted(found - {posix.getpid()})
-
-
-def load_prctl() -> Any:
-    """`prctl` from the C library, without the cost of importing all of `ctypes`."""
-    import _ctypes
-
-    class Int(_ctypes._SimpleCData):  # type: ignore[type-arg]
-        _type_ = "i"
-
-    class Function(_ctypes.CFuncPtr):
-        _flags_ = _ctypes.FUNCFLAG_CDECL
-        _restype_ = Int
-
-    address = _ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl")  # type: ignore[arg-type]
-    function = Function(address)
-
-    def prctl(option: int, value: int) -> None:
-        if function(option, int(value), 0, 0, 0) != 0:
-            raise OSError("prctl refused")
-
-    return prctl
 
 
 def work(frame: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """The files an executor may touch: Landlock, through its three system calls.
 
-By hand, because the bindings there are pin their own ABI and are hardly kept; it is a screenful.
+By hand, because importing a binding costs more than a whole call; it is a screenful.
 Rules only ever open: what no rule names is closed. Runs inside the cage's processes.
 """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import marshal
 import os
 
-from core.execution.cage import confine, landlock, seccomp, syscalls
+from core.execution.cage import confine, landlock, syscalls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def probe() -> dict[str, Any]:
 
 def _try_walls(confinement: confine.Confinement) -> bytes:
     try:
-        confinement.apply({}, network=seccomp.NONE, first_free_fd=3)
+        confinement.apply({}, first_free_fd=3)
     except OSError as exc:
         return f"{exc.strerror or exc}\n".encode()
     problems = b""

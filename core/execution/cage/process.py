@@ -15,15 +15,16 @@ import os
 import platform
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, Literal
 
 from core.egress.broker import Broker as EgressBroker
-from core.egress.rules import Right, opens_network
+from core.egress.rules import opens_network
 from core.errors import ErrorCode
-from core.execution.cage import seccomp, wire, worker
+from core.execution.cage import wire, worker
 from core.execution.cage.child import run_child
 from core.execution.cage.forked import run_forked
 from core.execution.cage.frame import LOADER, build_frame, build_plain
@@ -31,7 +32,7 @@ from core.execution.cage.packages import PackageMissing, Packages, resolve
 from core.execution.cage.preloading import PRELOADED, light_packages, warm_names
 from core.execution.cage.program import Broker, OutputLimits, Program, ProgramManifest, SdkFiles
 from core.execution.cage.scope import kernel_scope
-from core.execution.cage.status import NOT_LINUX
+from core.execution.cage.status import NOT_LINUX, Isolation, cage_status
 from core.execution.cage.streams import OnProgress, Outcome
 from core.execution.cage.zygotes import Zygote
 from core.observation import Effects, Observation
@@ -46,6 +47,13 @@ _PARSE_INLINE_BYTES = 262_144
 NOT_TOLD = frozenset({"paths", "product_home", "workspace"})
 PROGRAMS = frozenset({"code:exec"})
 HEAVY_IDLE_S = 600.0
+
+
+class Weight(IntEnum):
+    """The two zygotes: one that always waits, one with declared packages while it is needed."""
+
+    LIGHT = 0
+    HEAVY = 1
 
 
 class Refused(Exception):
@@ -72,14 +80,12 @@ class ProcessCage:
         self._slots = asyncio.Semaphore(max_parallel or max(4, os.cpu_count() or 1))
         self._unsafe = unsafe
         self._broker: Broker = broker or EgressBroker()
-        self._light: Zygote | None = None
-        self._heavy: Zygote | None = None
+        self._zygotes: dict[Weight, Zygote] = {}
 
     @property
     def zygote_pids(self) -> tuple[int, ...]:
         """The processes that wait for calls."""
-        zygotes = (self._light, self._heavy)
-        return tuple(one.pid for one in zygotes if one is not None and one.alive)
+        return tuple(one.pid for _, one in sorted(self._zygotes.items()) if one.alive)
 
     def start(self, sdk: SdkFiles) -> None:
         """Start the light zygote ahead of the first call; what does not work is said there."""
@@ -89,11 +95,24 @@ class ProcessCage:
             except OSError as exc:
                 log.warning("no zygote could be started", extra={"why": str(exc)})
 
+    async def isolation(self) -> Isolation:
+        """What a call would find now, by the waiting zygote or, without one, by a new try."""
+        if self._unsafe:
+            return Isolation.OFF
+        zygote = self._zygotes.get(Weight.LIGHT)
+        try:
+            if zygote is not None and zygote.alive:
+                status = await zygote.greet()
+            else:
+                status = await asyncio.to_thread(cage_status, Path(self._argv[0]))
+        except OSError:
+            return Isolation.MISSING
+        return Isolation.ACTIVE if status.available else Isolation.MISSING
+
     def close(self) -> None:
         """End the zygotes and every call that runs. Twice is fine."""
-        for zygote in (self._light, self._heavy):
-            if zygote is not None:
-                zygote.close()
+        for zygote in self._zygotes.values():
+            zygote.close()
 
     async def run(
         self,
@@ -146,16 +165,14 @@ class ProcessCage:
                     "read": (*scope.read, *packages.site_dirs),
                     "list": scope.list,
                     "write": scope.write,
-                },
-                "network": network_of(manifest.capabilities),
+                }
             },
         )
         start = self._plain if self._unsafe else self._caged
         async with self._slots, AsyncExitStack() as stack:
-            if frame["network"] == seccomp.BROKER:
+            way_out: int | None = None
+            if opens_network(manifest.capabilities):
                 way_out = await stack.enter_async_context(self._broker.serve(executor, call))
-            else:
-                way_out = None
             try:
                 outcome = await start(
                     frame,
@@ -200,7 +217,8 @@ class ProcessCage:
                 status = await zygote.greet()
                 if not status.available:
                     raise Refused("; ".join(status.reasons))
-                warm = warm_names(executor, sdk, packages) if zygote is self._heavy else ()
+                heavy = _weight(packages) is Weight.HEAVY
+                warm = warm_names(executor, sdk, packages) if heavy else ()
                 outcome = await run_forked(
                     zygote, data, warm=warm, site_dirs=packages.site_dirs, **bounds
                 )
@@ -227,29 +245,22 @@ class ProcessCage:
 
     def _zygote(self, packages: Packages, sdk: SdkFiles) -> Zygote:
         """The zygote for these packages, started anew when it ended or `_sdk` is another one."""
-        light = light_packages()
-        if packages.names <= light.names:
-            zygote = self._light
-            if zygote is None or not zygote.alive or zygote.sdk_files != sdk.files:
-                if zygote is not None:
-                    zygote.retire()
-                zygote = Zygote(self._argv, sdk.files, packages=light, preload=PRELOADED)
-                self._light = zygote
-            return zygote
-        zygote = self._heavy
-        if zygote is None or not zygote.alive or zygote.sdk_files != sdk.files:
-            if zygote is not None:
-                zygote.retire()
-            zygote = Zygote(
-                self._argv, sdk.files, packages=light, preload=PRELOADED, idle_s=HEAVY_IDLE_S
-            )
-            self._heavy = zygote
-        return zygote
+        weight = _weight(packages)
+        zygote = self._zygotes.get(weight)
+        if zygote is not None:
+            if zygote.alive and zygote.sdk_files == sdk.files:
+                return zygote
+            zygote.retire()
+        idle_s = HEAVY_IDLE_S if weight is Weight.HEAVY else 0.0
+        made = Zygote(
+            self._argv, sdk.files, packages=light_packages(), preload=PRELOADED, idle_s=idle_s
+        )
+        self._zygotes[weight] = made
+        return made
 
 
-def network_of(capabilities: Sequence[Right]) -> str:
-    """How these capabilities reach the network."""
-    return seccomp.BROKER if opens_network(capabilities) else seccomp.NONE
+def _weight(packages: Packages) -> Weight:
+    return Weight.LIGHT if packages.names <= light_packages().names else Weight.HEAVY
 
 
 def _read(

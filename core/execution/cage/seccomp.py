@@ -3,6 +3,7 @@
 By hand, because the one living binding needs a C library that a machine may lack and takes longer
 to import than a whole call lasts; the program is thirty lines. It is an allow-list: what stands in
 no list of `syscalls` answers ENOSYS. Another architecture or the x32 numbers end the process.
+Nobody makes or connects a socket: the broker passes in connected ones, if the call has a broker.
 Runs inside the cage's processes.
 """
 
@@ -17,10 +18,6 @@ from core.execution.cage import syscalls
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from core.execution.cage.syscalls import Kernel
-
-# How an executor reaches the network: not at all, or over sockets that the broker passes in.
-NONE = "none"
-BROKER = "broker"
 
 # Stands in a program that is made once for what each process puts in its place.
 ANY_PID = 0x7FFFFFF1
@@ -46,8 +43,7 @@ _LAST = 0x3FFFFFFF
 _CLONE_THREAD = 0x00010000
 _CLONE_NEW = 0x7E020080  # every namespace
 _FASTOPEN = 0x20000000
-_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
-_STREAM, _DATAGRAM, _RAW = 1, 2, 3
+_AF_UNIX, _STREAM = 1, 1
 # FIONREAD, FIONBIO, FIONCLEX, FIOCLEX, TCGETS, TIOCGWINSZ
 _IOCTLS = (0x541B, 0x5421, 0x5450, 0x5451, 0x5401, 0x5413)
 # DUPFD, GETFD, SETFD, GETFL, SETFL, GETLK, SETLK, SETLKW, the OFD locks, DUPFD_CLOEXEC,
@@ -61,9 +57,7 @@ _SOL_SOCKET, _IPPROTO_TCP = 1, 6
 _NO_OPTIONS = (19, 26, 27, 30, 31, 50, 51, 52)
 
 
-def build(
-    machine: str, pid: int, network: str = NONE, *, writing: bool = False
-) -> list[Instruction]:
+def build(machine: str, pid: int, *, writing: bool = False) -> list[Instruction]:
     """The program for the process `pid`, which may signal itself alone.
 
     `writing`: it may set the times of a file that it has open, as moving to another disk needs.
@@ -81,13 +75,13 @@ def build(
         _give(KILL),
     ]
     checked = syscalls.numbers(syscalls.CHECKED, machine)
-    for name, body in _checks(pid, network, writing=writing).items():
+    for name, body in _checks(pid, writing=writing).items():
         if name in checked:
             program += [(_EQUAL, 0, len(body), checked.pop(name)), *body]
     return program + _flat(machine, frozenset(checked.values()))
 
 
-def _checks(pid: int, network: str, *, writing: bool) -> dict[str, list[Instruction]]:
+def _checks(pid: int, *, writing: bool) -> dict[str, list[Instruction]]:
     """What each call of `CHECKED` depends on. A body always returns."""
     own = _only(0, (pid,))
     checks = {

@@ -8,6 +8,7 @@ import platform
 import subprocess
 import sys
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from core.execution.cage.child import ENVIRONMENT
@@ -16,6 +17,14 @@ from core.execution.cage.streams import sealed
 
 _PROBE_S = 20.0
 NOT_LINUX = "this is no Linux system"
+
+
+class Isolation(StrEnum):
+    """What stands between a call and this machine."""
+
+    ACTIVE = "active"  # the kernel closes it in
+    MISSING = "missing"  # the kernel cannot: calls are refused
+    OFF = "off"  # nothing, the host wants it so
 
 
 @dataclass(frozen=True, slots=True)

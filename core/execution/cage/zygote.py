@@ -173,9 +173,7 @@ class Zygote:
                 os._exit(worker.NO_CAGE)
             frame = self._settle_call(fds)
             worker.limit(frame["limits"])
-            self._confinement.apply(
-                frame["scope"], network=frame["network"], first_free_fd=frame["first_free_fd"]
-            )
+            self._confinement.apply(frame["scope"], first_free_fd=frame["first_free_fd"])
             self._shelf.give(frozenset(frame["packages"]))
             fence.install(frame, self._modules, self._data)
         except MemoryError:
