@@ -21,7 +21,9 @@ from jsonschema import Draft202012Validator
 
 from core.catalog.loader import CatalogLoader
 from core.clock import SystemClock
+from core.errors import ErrorCode
 from core.execution import paths
+from core.execution.consent import Question
 from core.execution.context import TurnContext
 from core.execution.invoke import Gate
 from core.messages import ChatAddress
@@ -153,6 +155,8 @@ class World:
         record = await self.gate.call(
             self.context, self.state, Step(tool, args), offered=self.offered
         )
+        if isinstance(record, Question):  # nothing ran: a person would be asked first
+            return StepRecord(9, tool, args, {}, Observation.failed(ErrorCode.STOPPED), {})
         if record.ran and record.observation.effects is not Effects.NONE:
             async with self.stores.main.write() as tx:
                 await tx.execute("DELETE FROM effects")
