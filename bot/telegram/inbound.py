@@ -241,7 +241,7 @@ def _place(message: Message, origin: Origin, inbound_id: str) -> Inbound:
         "lat": place.latitude,
         "lon": place.longitude,
         "accuracy": place.horizontal_accuracy,
-        "live": place.live_period is not None,
+        "live": "live_period" in place.to_dict(),
     }
     return replace(said, kind=InboundKind.LOCATION, text=_whole(named), data=data)
 

@@ -18,8 +18,8 @@ _HIDDEN = frozenset(_VALIDATOR_ONLY.split())
 _NESTS_ONE = frozenset({"items", "not", "contains"})
 _NESTS_MANY = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _FROM_STEP = {
-    "it": "elementi del passo N",
-    "en": "items of step N",
+    "it": "passo N",
+    "en": "step N",
 }
 
 

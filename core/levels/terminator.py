@@ -28,7 +28,15 @@ from core.vocabulary import verb_of
 MOST_NAMED = 3
 
 # Ends that the person or a restart made: there is nothing to look up.
-_ENDED_BY_OTHERS = frozenset({ErrorCode.STOPPED, ErrorCode.INTERRUPTED})
+_ENDED_BY_OTHERS = frozenset(
+    {
+        ErrorCode.STOPPED,
+        ErrorCode.INTERRUPTED,
+        ErrorCode.DECLINED,
+        ErrorCode.CANCELLED,
+        ErrorCode.QUESTION_EXPIRED,
+    }
+)
 _ASKS = re.compile(
     r"^\W*(?:(?:a|di|da|in|con|per|su)\s+)?(?:qual[ei]?|quant[oiae]|chi|che|cosa|dove|quando|come"
     r"|which|what|where|who|whom|when|how)\b"

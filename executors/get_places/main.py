@@ -7,7 +7,6 @@ from executors._sdk.result import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from executors._sdk.call import Call
@@ -18,8 +17,7 @@ def run(call: Call) -> dict[str, Any]:
 
     A point where nothing is known is a failed entry, as is what are no coordinates.
     """
-    points = [str(text) for text in call.args.get("coords") or ()]
-    points += [_point(entry) for entry in call.args.get("entries") or ()]
+    points = [str(text) for text in call.args["coords"]]
     entries: list[dict[str, Any]] = []
     world = geo.Geography(call) if points else None
     for number, text in enumerate(points, start=1):
@@ -42,10 +40,3 @@ def _looked_up(call: Call, world: geo.Geography, text: str) -> dict[str, Any]:
         return {"ok": False, "name": text[:80], "error": error}
     shown = place_words.fields(place, lang=call.lang, origin=spot)
     return result.item(**shown, label=place.label, asked=spot.text, map_asked=spot.map)
-
-
-def _point(entry: Mapping[str, Any]) -> str:
-    """The coordinates of what another step brought."""
-    if "lat" in entry and "lon" in entry:
-        return f"{entry['lat']},{entry['lon']}"
-    return str(entry.get("coords") or "")

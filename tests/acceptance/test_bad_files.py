@@ -205,7 +205,7 @@ async def test_bad_call_is_a_structured_error_that_the_model_can_mend(tmp_path: 
                 Rule(text="Ecco: ciao."),
             ]
 
-            closed = await ask(house, "leggi quel file")
+            closed = await ask(house, "apri la nota in quel file")
 
             seen = json.loads(model.asked[-1].results[0])["error"]
             assert seen["code"] == code, (name, seen)

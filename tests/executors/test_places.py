@@ -208,12 +208,6 @@ async def test_get_places_tells_the_address_of_each_point(server: PhotonServer):
     assert "• 51.5,-0.1: 5 Low Road" in said("get_places", seen, "en")
 
 
-async def test_get_places_takes_what_a_search_brought(server: PhotonServer):
-    seen = await run(server, "get_places", entries=[{"lat": 44.602, "lon": 10.9}])
-
-    assert seen.read(["name"]) == "Ramen Sette"
-
-
 async def test_get_places_in_the_sea_and_nobody_answering_are_told_apart(server: PhotonServer):
     sea = await run(server, "get_places", coords=["0.5, -30.5"])
     server.broken = (500, b"")

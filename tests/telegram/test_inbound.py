@@ -19,6 +19,7 @@ from bot.telegram.inbound import (
     screen,
     without_words,
 )
+from core.messages import InboundKind
 
 ANNA = {"id": 7, "is_bot": False, "first_name": "Anna", "language_code": "it-IT"}
 PRIVATE = {"id": 7, "type": "private", "first_name": "Anna"}
@@ -192,3 +193,62 @@ def test_read_of_a_damaged_update_raises_value_error():
 )
 def test_lang_of_a_telegram_code(code, lang):
     assert lang_of(code) == lang
+
+
+def test_read_tap_names_token_message_and_presser():
+    raw = tap()
+    raw["callback_query"]["message"]["from"] = {"id": 1, "is_bot": True, "first_name": "B"}
+
+    heard = read(raw, bot_id="1")
+
+    assert isinstance(heard, Tap)
+    assert heard.inbound is not None
+    assert heard.inbound.kind is InboundKind.CHOICE
+    assert heard.inbound.data == {"token": "x:1", "message_id": "3"}
+    assert (heard.inbound.id, heard.inbound.sender_id) == ("telegram:1:42", "7")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"from": {"id": 2, "is_bot": True, "first_name": "other"}},
+        {"from": ANNA},
+        {"chat": {"id": 8, "type": "private", "first_name": "Bob"}},
+        {"forward_origin": {"type": "hidden_user", "date": 1, "sender_user_name": "X"}},
+    ],
+    ids=["another bot", "a person", "another chat", "forwarded"],
+)
+def test_read_tap_on_what_is_no_button_of_ours_says_nothing_to_the_engine(change):
+    raw = tap()
+    message = raw["callback_query"]["message"]
+    message |= {"from": {"id": 1, "is_bot": True, "first_name": "B"}, **change}
+
+    heard = read(raw, bot_id="1")
+
+    assert isinstance(heard, Tap)
+    assert heard.inbound is None
+
+
+def test_read_place_with_accuracy_and_name():
+    place = {"latitude": 0.0, "longitude": -7.5, "horizontal_accuracy": 30, "live_period": 60}
+    venue = {"location": place, "title": "Bar", "address": "via Roma 1"}
+
+    heard = read(update(location=place, venue=venue), bot_id="1")
+
+    assert isinstance(heard, Said)
+    assert heard.inbound.kind is InboundKind.LOCATION
+    assert heard.inbound.text == "Bar, via Roma 1"
+    assert heard.inbound.data == {"lat": 0.0, "lon": -7.5, "accuracy": 30, "live": True}
+
+
+def test_read_reply_names_the_message_but_not_the_root_of_a_topic():
+    replied = {"message_id": 2, "date": 1_790_000_000, "chat": PRIVATE, "text": "vecchio"}
+    root = {**replied, "forum_topic_created": {"name": "x", "icon_color": 1}}
+
+    to_prompt = read(update(text="Ada", reply_to_message=replied), bot_id="1")
+    in_topic = read(update(text="Ada", reply_to_message=root), bot_id="1")
+
+    assert isinstance(to_prompt, Said)
+    assert isinstance(in_topic, Said)
+    assert to_prompt.inbound.data == {"reply_to": "2"}
+    assert in_topic.inbound.data == {}

@@ -44,6 +44,8 @@ module.main(frame)
 """
 _ROOT = "executors"
 _SDK = f"{_ROOT}._sdk"
+# Imported by the calls that use it: it brings a package that the others need not carry.
+_FOR_FEW = frozenset({"executors._sdk.geo"})
 Module = tuple[bool, bytes, bool]
 
 
@@ -113,7 +115,7 @@ def build_boot(
         "sdk_modules": modules,
         "sdk_data": data,
         "site_dirs": packages.site_dirs,
-        "preload": [*preload, *(name for name in modules if name.startswith(_SDK))],
+        "preload": [*preload, *(n for n in modules if n.startswith(_SDK) and n not in _FOR_FEW)],
         "idle_s": idle_s,
     }
     return marshal.dumps((_parts(_ZYGOTE_PARTS), boot))
