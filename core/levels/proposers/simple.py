@@ -23,13 +23,13 @@ from core.execution.undo_steps import speaks_of_undo
 from core.i18n import Texts
 from core.levels import briefing
 from core.levels.candidates import Candidates
+from core.levels.honesty import names_change
 from core.levels.proposal import Proposal, ProposedCall, Proposer
-from core.llm.client import ChatReply, ChatRequest, Message, ToolCall, Usage
+from core.llm.client import ChatReply, ChatRequest, Message, ToolCall, ToolSpec, Usage
 from core.llm.prompts import Prompts
 from core.llm.tiers import Tiers
 from core.plan import FINAL_ANSWER, Step
 from core.turn_state import StepRecord, TurnState
-from core.vocabulary import object_of
 
 log = logging.getLogger(__name__)
 
@@ -150,9 +150,16 @@ class SimpleProposer:
             tools.append(scratchpad_spec(context.lang))
         if speaks_of_undo(state.request):
             tools.append(undo_spec(context.lang))
-        places = any(object_of(name) in _PLACED for name in names)
-        tools += asking.specs(context.lang, places=places)
+        tools += self._asking(context, state)
         return ChatRequest(tuple(messages), tuple(tools))
+
+    def _asking(self, context: TurnContext, state: TurnState) -> list[ToolSpec]:
+        """The tools that ask the person: only where something may be missing, which is after a
+        step, before a change, or for a place. Small talk does not pay for them."""
+        places = bool(self._candidates.traits(context).objects & _PLACED)
+        if not (places or state.steps or names_change(context.request)):
+            return []
+        return list(asking.specs(context.lang, places=places))
 
 
 def _proposed(call: ToolCall) -> ProposedCall:
