@@ -23,13 +23,13 @@ from core.execution.undo_steps import speaks_of_undo
 from core.i18n import Texts
 from core.levels import briefing
 from core.levels.candidates import Candidates
-from core.levels.honesty import names_change
 from core.levels.proposal import Proposal, ProposedCall, Proposer
 from core.llm.client import ChatReply, ChatRequest, Message, ToolCall, ToolSpec, Usage
 from core.llm.prompts import Prompts
 from core.llm.tiers import Tiers
 from core.plan import FINAL_ANSWER, Step
 from core.turn_state import StepRecord, TurnState
+from core.vocabulary import object_of
 
 log = logging.getLogger(__name__)
 
@@ -154,11 +154,11 @@ class SimpleProposer:
         return ChatRequest(tuple(messages), tuple(tools))
 
     def _asking(self, context: TurnContext, state: TurnState) -> list[ToolSpec]:
-        """The tools that ask the person: only where something may be missing, which is after a
-        step, before a change, or for a place. Small talk does not pay for them."""
-        places = bool(self._candidates.traits(context).objects & _PLACED)
-        if not (places or state.steps or names_change(context.request)):
+        """The tools that ask the person, shown once a step has told what is missing: before that
+        every request begins with the same tools, and a question can be asked in words."""
+        if not state.steps:
             return []
+        places = any(object_of(name) in _PLACED for name in state.candidates)
         return list(asking.specs(context.lang, places=places))
 
 
