@@ -24,7 +24,7 @@ def test_list_shows_what_runs_in_the_language_asked(cli: Cli, home: Path) -> Non
     ran = cli("executors", "list")
 
     assert ran.status == 0
-    assert len(ran.out.splitlines()) == 12
+    assert len(ran.out.splitlines()) == 14
     assert "Cerca file" in ran.out
 
 
