@@ -77,6 +77,7 @@ class Doctor:
             yield from self.executors()
         yield self.engine()
         yield self.isolation()
+        yield self.programs()
 
     def home_and_settings(self) -> Iterator[Finding]:
         path = short_path(self.home)
@@ -218,6 +219,12 @@ class Doctor:
         key = "isolation_broken" if found.landlock_abi else "isolation_missing"
         mend = "uname -r; cat /sys/kernel/security/lsm"
         return self.fault("isolation", key, mend, why="; ".join(found.reasons))
+
+    def programs(self) -> Finding:
+        """Whether bubblewrap works here; only executors that start programs miss it."""
+        from core.execution.cage.bubble import find_bubblewrap
+
+        return self.info("programs", "bubble_there" if find_bubblewrap() else "bubble_none")
 
     def _mend_unsafe(self) -> str:
         """The one command that brings the cage back, by where the setting stands."""

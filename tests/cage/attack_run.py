@@ -94,10 +94,16 @@ class CarelessBroker(Broker):
 
 
 async def run_attack(
-    cage: ProcessCage, attack: Attack, args: dict[str, Any], *, network: bool
+    cage: ProcessCage,
+    attack: Attack,
+    args: dict[str, Any],
+    *,
+    network: bool,
+    programs: bool = False,
 ) -> bool | None:
     """Whether it got through; None when the process died of it."""
     names = ["fs:write", *(["network:http"] if network else [])]
+    names += ["code:exec"] if programs else []
     manifest = SimpleManifest(
         "get_now",
         is_mutating=True,

@@ -27,9 +27,11 @@ TABLES = (syscalls.ALLOWED, syscalls.CHECKED, syscalls.REFUSED, syscalls.UNSUPPO
 SPELT = {"newfstatat": "fstatat"}
 
 
-def decide(machine: str, name: str, *arguments: int, writing: bool = False) -> str:
+def decide(
+    machine: str, name: str, *arguments: int, writing: bool = False, programs: bool = False
+) -> str:
     number = {k: v for table in TABLES for k, v in syscalls.numbers(table, machine).items()}[name]
-    program = seccomp.build(machine, PID, writing=writing)
+    program = seccomp.build(machine, PID, writing=writing, programs=programs)
     return interpret(program, seccomp.AUDIT_ARCH[machine], number, *arguments)
 
 
@@ -209,3 +211,18 @@ async def test_call_of_another_architecture_kills_the_executor(room):
 
     assert observation.error is not None
     assert observation.error.detail == "ended by SIGSYS"
+
+
+@BOTH
+def test_filter_for_programs_adds_making_and_starting_processes_and_nothing_else(machine: str):
+    assert decide(machine, "clone", 17, programs=True) == ALLOWED
+    assert decide(machine, "execve", programs=True) == ALLOWED
+    for namespace in (0x00020000, 0x10000000, 0x20000000, 0x40000000):
+        assert decide(machine, "clone", 17 | namespace, programs=True) == "EPERM"
+    names = {name for table in TABLES for name in syscalls.numbers(table, machine)}
+    differ = {
+        name
+        for name in names
+        if decide(machine, name, programs=True) != decide(machine, name, programs=False)
+    }
+    assert differ == {*syscalls.numbers(syscalls.PROGRAMS, machine), "clone"}

@@ -20,7 +20,6 @@ from tests.cage.conftest import Mutant, Room
 from tests.cage.test_process import TRIVIAL, _until
 from tests.support.poor_kernel import python_without
 from tests.support.run_executor import (
-    SimpleCapability,
     SimpleManifest,
     SimpleProgram,
     SimpleSdk,
@@ -125,18 +124,8 @@ async def test_undeclared_package_stays_out_of_reach_though_it_is_imported(room:
     assert given.ok, given.error
 
 
-async def test_executor_that_starts_programs_is_refused():
-    manifest = SimpleManifest("get_now", capabilities=(SimpleCapability("code:exec"),))
-    program = SimpleProgram(manifest, {"main.py": TRIVIAL.encode()})
-
-    observation = await ProcessCage().run(program, read_sdk(), call_document("get_now", {}))
-
-    assert observation.error is not None
-    assert observation.error.code is ErrorCode.SANDBOX_UNAVAILABLE
-
-
 def test_what_runs_in_the_cage_imports_only_itself_and_the_standard_library():
-    for parts in (frame._PLAIN_PARTS, frame._ZYGOTE_PARTS):
+    for parts in (frame._PLAIN_PARTS, frame._ZYGOTE_PARTS, frame._BUBBLE_PARTS):
         known: set[str] = set()
         for name in parts:
             path = Path(frame.__file__).with_name(f"{name}.py")

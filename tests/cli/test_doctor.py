@@ -200,6 +200,19 @@ def test_doctor_of_a_cage_switched_off_is_a_fault_whose_command_brings_it_back(
     assert faults(checks(cli, "--offline")) == []
 
 
+@pytest.mark.parametrize(("found", "says"), [("/usr/bin/bwrap", "present"), (None, "absent")])
+def test_doctor_says_whether_bubblewrap_is_there_and_blames_nobody(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, found: str | None, says: str
+) -> None:
+    monkeypatch.setattr("core.execution.cage.bubble.find_bubblewrap", lambda: found)
+    cli("setup")
+
+    line = checks(cli, "--offline")["programs"][0]
+
+    assert line["message"].startswith(f"bubblewrap: {says}, only for tools that start programs")
+    assert line["state"] == "info"
+
+
 def test_start_without_a_cage_says_so_every_time(cli: Cli, script: Script) -> None:
     script([Rule(text="Hello.")])
     cli.env(METNOS_UNSAFE_NO_CAGE="1", TELEGRAM_BOT_TOKEN="hello")

@@ -1,7 +1,7 @@
-"""A call as a plain process, without a cage: started, read, bounded, ended.
+"""A call as a process of its own, not a fork of a zygote: started, read, bounded, ended.
 
-Only for `METNOS_UNSAFE_NO_CAGE`. Ending asks the process's keeper (see `keeper`) to kill
-everything below it, and kills the keeper when that takes too long.
+For `METNOS_UNSAFE_NO_CAGE`, and for bubblewrap. Ending asks the process's keeper (see `keeper`) to
+kill everything below it, and kills the keeper when that takes too long.
 """
 
 from __future__ import annotations
@@ -29,16 +29,19 @@ async def run_child(
     timeout_s: float,
     on_progress: OnProgress | None = None,
     broker_fd: int | None = None,
+    inner: bool = False,
 ) -> Outcome:
     """Start a child, give it `build(progress_fd)` as standard input, and wait for its end.
 
-    A copy of `broker_fd` is handed to it under the same number. At most `max_output` bytes are
-    kept. When this task is cancelled the child and all below it are ended first. Raises `OSError`
-    when no child can be started.
+    A copy of `broker_fd` is handed to it under the same number. `inner`: its child is the first
+    process of a namespace, so that killing that one ends everything, and then it too. At most
+    `max_output` bytes are kept. When this task is cancelled the child and all below it are ended
+    first. Raises `OSError` when no child can be started.
     """
     streams = Streams(max_output=max_output, on_progress=on_progress)
     try:
-        child = _Child(argv, build, streams, handed=() if broker_fd is None else (broker_fd,))
+        handed = () if broker_fd is None else (broker_fd,)
+        child = _Child(argv, build, streams, handed=handed, inner=inner)
         try:
             stopped = await streams.wait(timeout_s)
         finally:
@@ -56,8 +59,10 @@ class _Child:
         streams: Streams,
         *,
         handed: tuple[int, ...],
+        inner: bool,
     ) -> None:
         self._streams = streams
+        self._inner = inner
         self._exited = asyncio.Event()
         out, err, progress = streams.theirs
         stdin = sealed(build(progress))
@@ -91,7 +96,8 @@ class _Child:
     async def end(self) -> None:
         """End it, with all below it, if it still runs."""
         if not self._exited.is_set():
-            self._signal(signal.SIGTERM)
+            if not (self._inner and _kill_children(self._process.pid)):
+                self._signal(signal.SIGTERM)
             self._signal(signal.SIGCONT)  # somebody may have stopped the keeper
             try:
                 async with asyncio.timeout(END_GRACE_S):
@@ -116,6 +122,18 @@ class _Child:
         self._streams.unwatch(self._pidfd)
         self._exited.set()
         self._streams.settled.set()
+
+
+def _kill_children(pid: int) -> int:
+    """Kill the children of a process that waits for them; how many there were."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    except OSError:
+        return 0
+    for child in children:
+        with contextlib.suppress(OSError):
+            os.kill(int(child), signal.SIGKILL)
+    return len(children)
 
 
 def _kill_holders(pipes: frozenset[str]) -> int:

@@ -24,7 +24,7 @@ _CAP_VERSION_3 = 0x20080522
 # An engine that runs as root serves folders of other users; everything else root may do goes.
 _KEPT = 1 << 1  # CAP_DAC_OVERRIDE
 _DEVICES = (("/dev/null", landlock.READ_FILE | landlock.WRITE_FILE), ("/dev/urandom", 4))
-_ALSO_READ = (
+ALSO_READ = (
     "/etc/ld.so.cache",
     "/etc/localtime",
     "/etc/mime.types",
@@ -41,10 +41,14 @@ _ALSO_READ = (
 class Confinement:
     """What every call of one zygote shares: the kernel's abilities and the base of what is read.
 
-    Raises `OSError` when this machine cannot confine: no Landlock, or no table for it.
+    `programs`: the folders whose programs a call may start; only inside namespaces of its own,
+    where `/tmp` is its own too. Raises `OSError` when this machine cannot confine: no Landlock, or
+    no table for it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, programs: Iterable[str] = ()) -> None:
+        started = [(path, landlock.READ | landlock.EXECUTE) for path in programs]
+        own = [("/tmp", landlock.WRITE)] if started else []  # noqa: S108 - an empty one, see above
         self.kernel = syscalls.Kernel()
         self.machine = os.uname().machine
         self.abi = landlock.abi(self.kernel)
@@ -53,11 +57,16 @@ class Confinement:
         if self.machine not in seccomp.AUDIT_ARCH:
             raise OSError(f"no seccomp table for {self.machine}")
         self._programs = {
-            writing: seccomp.encode(seccomp.build(self.machine, seccomp.ANY_PID, writing=writing))
+            writing: seccomp.encode(
+                seccomp.build(
+                    self.machine, seccomp.ANY_PID, writing=writing, programs=bool(started)
+                )
+            )
             for writing in (False, True)
         }
         self._base: list[landlock.Rule] = []
-        for path, rights in [*_DEVICES, *((path, landlock.READ) for path in base_paths())]:
+        read = [(path, landlock.READ) for path in base_paths()]
+        for path, rights in [*_DEVICES, *read, *started, *own]:
             try:
                 fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
             except OSError:
@@ -108,7 +117,7 @@ class Confinement:
 def base_paths() -> list[str]:
     """What any program of this interpreter reads: its library, shared objects, zones, anchors."""
     found = dict.fromkeys(path for path in sys.path if path.startswith("/"))
-    found.update(dict.fromkeys(_ALSO_READ))
+    found.update(dict.fromkeys(ALSO_READ))
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:  # noqa: PTH123
             names = [line.split(None, 5)[5].strip() for line in maps if line.count(" /")]

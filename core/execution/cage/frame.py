@@ -25,6 +25,16 @@ _PACKAGE = "core.execution.cage"
 _PLAIN_PARTS = ("syscalls", "worker", "fence", "keeper")
 _PROBE_PARTS = ("syscalls", "seccomp", "landlock", "worker", "fence", "confine", "probe")
 _ZYGOTE_PARTS = (*_PROBE_PARTS, "zygote")
+_BUBBLE_PARTS = (
+    "syscalls",
+    "seccomp",
+    "landlock",
+    "worker",
+    "fence",
+    "confine",
+    "keeper",
+    "inside",
+)
 
 LOADER = f"""
 import marshal, posix, sys
@@ -87,9 +97,12 @@ def build_frame(
     }
 
 
-def build_plain(frame: Mapping[str, Any], sdk_files: Mapping[str, bytes]) -> bytes:
-    """The bytes that a plain process reads from its standard input. Raises `ValueError` when the
-    call holds something that is no JSON value."""
+def build_plain(
+    frame: Mapping[str, Any], sdk_files: Mapping[str, bytes], *, bubble: bool = False
+) -> bytes:
+    """The bytes that a process of its own reads from its standard input; `bubble`: one that closes
+    the cage around itself. Raises `ValueError` when the call holds something that is no JSON
+    value."""
     modules, data = build_sdk(sdk_files)
     whole = {
         **frame,
@@ -97,7 +110,7 @@ def build_plain(frame: Mapping[str, Any], sdk_files: Mapping[str, bytes]) -> byt
         "modules": {**modules, **frame["modules"]},
         "data": {**data, **frame["data"]},
     }
-    return marshal.dumps((_parts(_PLAIN_PARTS), whole))
+    return marshal.dumps((_parts(_BUBBLE_PARTS if bubble else _PLAIN_PARTS), whole))
 
 
 def build_boot(
@@ -190,7 +203,7 @@ def _compiled(origin: str, source: bytes) -> tuple[bytes, bool]:
     return marshal.dumps(code), True
 
 
-@lru_cache(maxsize=3)
+@lru_cache(maxsize=4)
 def _parts(names: tuple[str, ...]) -> tuple[tuple[str, CodeType], ...]:
     """Modules of this package as code, in the order in which they import each other."""
     return tuple((name, _own_code(f"{_PACKAGE}.{name}")) for name in names)

@@ -18,6 +18,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +26,7 @@ from core.egress.broker import Broker as EgressBroker
 from core.egress.rules import opens_network
 from core.errors import ErrorCode
 from core.execution.cage import wire, worker
+from core.execution.cage.bubble import MISSING, BubbleFailed, find_bubblewrap, run_in_bubble
 from core.execution.cage.child import run_child
 from core.execution.cage.forked import run_forked
 from core.execution.cage.frame import LOADER, build_frame, build_plain
@@ -139,9 +141,7 @@ class ProcessCage:
         manifest = executor.manifest
         bounds = limits or manifest.limits
         seconds = manifest.timeout_s if timeout_s is None else timeout_s
-        if any(capability.name in PROGRAMS for capability in manifest.capabilities):
-            detail = "starting programs is not possible yet: it needs a second wall (bubblewrap)"
-            return Observation.failed(ErrorCode.SANDBOX_UNAVAILABLE, detail)
+        starts = any(capability.name in PROGRAMS for capability in manifest.capabilities)
         try:
             packages = resolve(tuple(manifest.requires))
         except PackageMissing as exc:
@@ -169,6 +169,8 @@ class ProcessCage:
             },
         )
         start = self._plain if self._unsafe else self._caged
+        if starts:
+            start = partial(self._bubble, scope=scope, call=call)
         async with self._slots, AsyncExitStack() as stack:
             way_out: int | None = None
             if opens_network(manifest.capabilities):
@@ -242,6 +244,25 @@ class ProcessCage:
             return build_plain({**frame, **more}, sdk.files)
 
         return await run_child(self._argv, build, broker_fd=broker, **bounds)
+
+    async def _bubble(
+        self,
+        frame: Mapping[str, Any],
+        executor: Program,
+        sdk: SdkFiles,
+        packages: Packages,
+        **bounds: Any,
+    ) -> Outcome:
+        """Behind bubblewrap, for what starts programs; without it never, `unsafe` or not."""
+        bwrap = await asyncio.to_thread(find_bubblewrap, self._argv[0])
+        if bwrap is None:
+            raise Refused(MISSING)
+        try:
+            return await run_in_bubble(
+                bwrap, self._argv, frame, sdk.files, site_dirs=packages.site_dirs, **bounds
+            )
+        except BubbleFailed as exc:
+            raise Refused(str(exc)) from None
 
     def _zygote(self, packages: Packages, sdk: SdkFiles) -> Zygote:
         """The zygote for these packages, started anew when it ended or `_sdk` is another one."""

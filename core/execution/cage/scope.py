@@ -65,12 +65,7 @@ def kernel_scope(
     roots = [str(root) for root in call.get("roots") or ()]
     paths = [path for path in call.get("paths") or () if isinstance(path, str)]
     inside = [path for path in paths if any(_holds(root, path) for root in roots)]
-    closed = Scope(
-        tuple(roots),
-        str(call.get("home", "")),
-        str(call.get("product_home") or "/nonexistent"),
-        str(call.get("workspace") or "/nonexistent"),
-    )
+    closed = _closed(call)
     if mutating:
         wanted = [root for root in roots if any(_holds(root, path) for path in inside)] or roots
         carved = _carve(wanted, closed)
@@ -80,6 +75,22 @@ def kernel_scope(
     wanted = inside if inside and len(inside) <= MOST_PATHS else roots
     carved = _carve(wanted, closed)
     return KernelScope(read=tuple(carved.whole), list=tuple(carved.passed))
+
+
+def forbidden_places(call: Mapping[str, Any], folders: Iterable[str]) -> tuple[str, ...]:
+    """What lies below these folders and no call may touch, as `forbidden_below` finds it."""
+    closed = _closed(call)
+    found = [path for folder in dict.fromkeys(folders) for path in forbidden_below(folder, closed)]
+    return tuple(dict.fromkeys(found))
+
+
+def _closed(call: Mapping[str, Any]) -> Scope:
+    return Scope(
+        tuple(str(root) for root in call.get("roots") or ()),
+        str(call.get("home", "")),
+        str(call.get("product_home") or "/nonexistent"),
+        str(call.get("workspace") or "/nonexistent"),
+    )
 
 
 def _holds(root: str, path: str) -> bool:

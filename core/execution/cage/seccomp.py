@@ -57,10 +57,13 @@ _SOL_SOCKET, _IPPROTO_TCP = 1, 6
 _NO_OPTIONS = (19, 26, 27, 30, 31, 50, 51, 52)
 
 
-def build(machine: str, pid: int, *, writing: bool = False) -> list[Instruction]:
+def build(
+    machine: str, pid: int, *, writing: bool = False, programs: bool = False
+) -> list[Instruction]:
     """The program for the process `pid`, which may signal itself alone.
 
     `writing`: it may set the times of a file that it has open, as moving to another disk needs.
+    `programs`: it may make processes, in no namespace but its own, and start programs in them.
 
     Raises `ValueError` for a machine without a table.
     """
@@ -75,17 +78,19 @@ def build(machine: str, pid: int, *, writing: bool = False) -> list[Instruction]
         _give(KILL),
     ]
     checked = syscalls.numbers(syscalls.CHECKED, machine)
-    for name, body in _checks(pid, writing=writing).items():
+    for name, body in _checks(pid, writing=writing, programs=programs).items():
         if name in checked:
             program += [(_EQUAL, 0, len(body), checked.pop(name)), *body]
-    return program + _flat(machine, frozenset(checked.values()))
+    started = syscalls.numbers(syscalls.PROGRAMS, machine) if programs else {}
+    return program + _flat(machine, frozenset(checked.values()), frozenset(started.values()))
 
 
-def _checks(pid: int, *, writing: bool) -> dict[str, list[Instruction]]:
+def _checks(pid: int, *, writing: bool, programs: bool) -> dict[str, list[Instruction]]:
     """What each call of `CHECKED` depends on. A body always returns."""
     own = _only(0, (pid,))
+    thread_only = [] if programs else _some_bit(_CLONE_THREAD)
     checks = {
-        "clone": [_low(0), *_none_of_bits(_CLONE_NEW), *_some_bit(_CLONE_THREAD), _give(ALLOW)],
+        "clone": [_low(0), *_none_of_bits(_CLONE_NEW), *thread_only, _give(ALLOW)],
         # Its flags lie in memory, where no filter can look; C libraries then use `clone`.
         "clone3": [_give(NO_SUCH_CALL)],
         "kill": own,
@@ -116,7 +121,9 @@ def _checks(pid: int, *, writing: bool) -> dict[str, list[Instruction]]:
     return {**checks, **sending, **{name: [_give(REFUSE)] for name in refused}}
 
 
-def _flat(machine: str, left_over: frozenset[int]) -> list[Instruction]:
+def _flat(
+    machine: str, left_over: frozenset[int], also_allowed: frozenset[int]
+) -> list[Instruction]:
     """Every other number, as stretches of the number line with one answer each.
 
     Kernels remember calls that are always allowed, so that the length costs them nothing.
@@ -128,6 +135,7 @@ def _flat(machine: str, left_over: frozenset[int]) -> list[Instruction]:
         (syscalls.UNSUPPORTED, NOT_SUPPORTED),
     ):
         answers.update(dict.fromkeys(syscalls.numbers(table, machine).values(), answer))
+    answers.update(dict.fromkeys(also_allowed, ALLOW))
     stretches: list[tuple[int, int]] = []  # last number, answer
     for number in range(max(answers) + 1):
         answer = answers.get(number, NO_SUCH_CALL)

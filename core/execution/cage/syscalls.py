@@ -102,6 +102,11 @@ migrate_pages 256 238; move_pages 279 239; set_mempolicy 238 237; set_mempolicy_
 mlock2 325 284; mlockall 151 230
 """
 
+# What stands among the refused, and is allowed to an executor that starts programs.
+PROGRAMS = """
+fork 57 -; vfork 58 -; execve 59 221
+"""
+
 _MACHINES = (X86_64, AARCH64)
 
 
