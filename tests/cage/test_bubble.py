@@ -13,6 +13,7 @@ import pytest
 
 from core.errors import ErrorCode
 from core.execution.cage import bubble, process
+from core.execution.cage.child import run_child
 from core.execution.cage.process import ProcessCage
 from core.observation import Effects
 from tests.cage.attack_run import fitting, lay_out, run_attack, targets
@@ -155,6 +156,35 @@ async def test_program_sees_neither_keys_nor_product_home_nor_the_machines_secre
         assert closed["code"] != 0, path
         assert closed["out"] == ""
     assert (await started(room, "/usr/bin/env"))["out"].count("=") <= 4
+
+
+@REALLY
+@pytest.mark.system
+@pytest.mark.parametrize("swapped", [False, True])
+async def test_folder_swapped_for_a_link_before_it_is_bound_stays_closed(
+    monkeypatch: pytest.MonkeyPatch, room: Room, tmp_path: Path, swapped: bool
+):
+    given, secret = tmp_path / "given", tmp_path / "secret"
+    for folder in (given, secret):
+        folder.mkdir()
+        (folder / "one").write_text(folder.name)
+    real = run_child
+
+    async def swap_and_run(*args: Any, **about: Any) -> Any:
+        if swapped:
+            given.rename(tmp_path / "was")
+            given.symlink_to(secret)
+        return await real(*args, **about)
+
+    monkeypatch.setattr(bubble, "run_child", swap_and_run)
+    args = {"command": ["/bin/cat", str(given / "one")]}
+    observation = await room.run(RUNS, args, capabilities=STARTS, roots=[given])
+
+    if swapped:
+        assert observation.error is not None
+        assert observation.error.code is ErrorCode.SANDBOX_UNAVAILABLE
+    else:
+        assert observation.ok, observation.error
 
 
 @REALLY

@@ -21,6 +21,7 @@ from typing import Any
 from core.execution.cage.child import run_child
 from core.execution.cage.confine import ALSO_READ
 from core.execution.cage.frame import build_plain
+from core.execution.cage.landlock import open_without_links
 from core.execution.cage.scope import KernelScope, forbidden_places
 from core.execution.cage.streams import Outcome
 
@@ -125,6 +126,7 @@ async def run_in_bubble(
     cannot put it there."""
     command, programs = await asyncio.to_thread(_prepare, bwrap, python, scope, call, site_dirs)
     more = {
+        "identities": {path: _identity(path) for path in (*scope.read, *scope.write)},
         "broker_fd": broker,
         "programs": programs,
         "limits": {**frame["limits"], "RLIMIT_NPROC": MOST_PROCESSES},
@@ -150,6 +152,20 @@ def _prepare(
     hidden = forbidden_places(call, (*programs, *read, *scope.write))
     argv = arguments(bwrap, read=read, write=scope.write, hidden=hidden)
     return [*argv, os.path.realpath(python[0]), *python[1:]], programs
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Device and inode of what a path names without a link on the way: bubblewrap would follow one
+    that somebody puts there before it binds."""
+    try:
+        fd = open_without_links(path)
+    except OSError:
+        return None
+    try:
+        found = os.fstat(fd)
+    finally:
+        os.close(fd)
+    return found.st_dev, found.st_ino
 
 
 def _builder(frame: Mapping[str, Any], sdk_files: Mapping[str, bytes]) -> Callable[[int], bytes]:

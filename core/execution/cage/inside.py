@@ -15,6 +15,7 @@ from core.execution.cage import confine, fence, keeper, worker
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
+    from collections.abc import Mapping
     from typing import Any
 else:
     import _signal
@@ -49,12 +50,25 @@ def _work(frame: dict[str, Any]) -> None:
         first_free = _settle(frame)
         confinement = confine.Confinement(programs=frame["programs"])
         worker.limit(frame["limits"])
+        _refuse_swapped(frame["identities"])
         confinement.apply(frame["scope"], first_free_fd=first_free)
         sys.dont_write_bytecode = True
         fence.install(frame)
     except (ImportError, OSError, ValueError):
         posix._exit(worker.NO_CAGE)
     worker.answer(frame)
+
+
+def _refuse_swapped(identities: Mapping[str, tuple[int, int] | None]) -> None:
+    """Raise `OSError` when a path names something else than when it was decided on: leaving out
+    its rule would not do where it lies below `/tmp`, which is open."""
+    for path, known in identities.items():
+        try:
+            found = posix.lstat(path)
+        except OSError:
+            continue
+        if (found.st_dev, found.st_ino) != known:
+            raise OSError(f"{path} was swapped")
 
 
 def _settle(frame: dict[str, Any]) -> int:
