@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.clock import Clock
 from core.errors import CallRefused, ErrorCode
 from core.execution.asking import ASKING
 from core.execution.context import TurnContext
@@ -63,7 +62,7 @@ def has_scratchpad(state: TurnState) -> bool:
 
 
 async def scratchpad_read(
-    stores: Stores, clock: Clock, context: TurnContext, args: dict[str, Any]
+    stores: Stores, context: TurnContext, args: dict[str, Any]
 ) -> Observation:
     """Characters of a stored result: `head` and `tail` take `n`, `range` takes [start, end),
     `full` all of it.

@@ -157,9 +157,7 @@ class Gate:
                 attempt.mutating, undo = True, Undo(self.cage, self.stores, self.clock)
                 seen, attempt.journal = await undo.put_back_last(context, state)
                 return seen
-            read = await builtins.scratchpad_read(
-                self.stores, self.clock, context, attempt.resolved
-            )
+            read = await builtins.scratchpad_read(self.stores, context, attempt.resolved)
             return replace(read, provenance=sources.of_entry(attempt.resolved["id"], state))
         executor = context.catalog.executors.get(step.tool)
         if executor is None or step.tool not in offered:
