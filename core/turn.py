@@ -54,6 +54,7 @@ from core.turn_ends import TurnEnds
 from core.turn_resume import Resumed, TurnResume
 from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
+from core.turn_unanswered import Unanswered
 from core.turn_undo import undo_closing, undo_turn
 
 log = logging.getLogger(__name__)
@@ -117,8 +118,16 @@ class Turns:
         )
         self._undo = Undo(gate.cage, stores, clock)
         self._setup = TurnSetup(settings, texts, loader)
-        self._resume = TurnResume(
+        self._late = Unanswered(
             stores=stores, clock=clock, texts=texts, ends=self._ends, setup=self._setup
+        )
+        self._resume = TurnResume(
+            stores=stores,
+            clock=clock,
+            texts=texts,
+            ends=self._ends,
+            setup=self._setup,
+            late=self._late,
         )
         self._locks: dict[str, asyncio.Lock] = {}
         self._running: dict[str, _Running] = {}
@@ -169,13 +178,13 @@ class Turns:
         """
         await append_missing(self._stores.main, self._turn_log)
         await settle_effects(self._stores, self._clock)
-        await self._resume.recover()
+        await self._late.recover()
         for old, actor, _ in await turns_left(self._stores, but_of=self._ends.outbox_channels):
-            await self._resume.cut_short(old, actor, ErrorCode.INTERRUPTED)
+            await self._late.cut_short(old, actor, ErrorCode.INTERRUPTED)
 
     async def expire(self) -> list[tuple[ChatAddress, TurnEvent]]:
         """End the turns whose questions ran out; what to tell, and where. Call it now and then."""
-        return await self._resume.expire()
+        return await self._late.expire()
 
     async def warm(self) -> None:
         """Let the model read the part of the prompt that never changes, so that the first turn
@@ -233,7 +242,7 @@ class Turns:
             queue.put_nowait(self._ends.unkept(inbound, ErrorInfo(ErrorCode.NOT_AUTHORIZED)))
             return
         if former is not None and former.state != "running":
-            queue.put_nowait(await self._resume.told_before(former))
+            queue.put_nowait(await self._late.told_before(former))
             return
         taken = await self._resume.take(inbound, actor) if former is None else None
         if taken is not None:

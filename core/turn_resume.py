@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from core import dialogs
 from core.clock import Clock
-from core.dialogs import Answer, FieldKind, Suspension, SuspensionKind, SuspensionState
+from core.dialogs import Answer, FieldKind, Suspension, SuspensionKind
 from core.errors import ErrorCode, ErrorInfo, StoreTooNew
 from core.execution.consent import LIST, Decision
 from core.execution.context import TurnContext
@@ -25,20 +25,19 @@ from core.messages import (
     FinalKind,
     Inbound,
     InboundKind,
-    QuestionSettled,
     Reply,
     TurnClosed,
     TurnEvent,
     TurnSuspended,
 )
-from core.store import actors, grants, kv, outbox, questions, suspensions, turns
-from core.store.database import Transaction
+from core.store import grants, kv, outbox, suspensions, turns
 from core.store.stores import Stores
 from core.store.suspensions import Standing
 from core.turn_ends import TurnEnds
 from core.turn_question import CANCEL, again, are_same
 from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
+from core.turn_unanswered import Unanswered
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +62,17 @@ class TurnResume:
     """Matches answers with questions. Call it under the lock of the conversation."""
 
     def __init__(
-        self, *, stores: Stores, clock: Clock, texts: Texts, ends: TurnEnds, setup: TurnSetup
+        self,
+        *,
+        stores: Stores,
+        clock: Clock,
+        texts: Texts,
+        ends: TurnEnds,
+        setup: TurnSetup,
+        late: Unanswered,
     ) -> None:
         self._stores, self._clock, self._texts = stores, clock, texts
-        self._ends, self._setup = ends, setup
+        self._ends, self._setup, self._late = ends, setup, late
 
     async def take(self, inbound: Inbound, actor: Actor) -> Taken | None:
         """Take an inbound as the answer to an open question of this person in this conversation.
@@ -79,7 +85,7 @@ class TurnResume:
             taken_before = await kv.get(tx, _answered(inbound))
             if taken_before is not None:
                 stored = await turns.get(tx, taken_before)
-                return await self._told_again(stored, actor)
+                return Taken(await self._late.told_again(stored, actor))
             if inbound.kind is InboundKind.CHOICE:
                 pressed = await suspensions.find_by_token(
                     tx,
@@ -117,30 +123,6 @@ class TurnResume:
             return await self._ask_again(inbound, actor, asked, "dialog.not_understood")
         return await self._answer(inbound, actor, asked, answer)
 
-    async def expire(self) -> list[tuple[ChatAddress, TurnEvent]]:
-        """End the turns whose questions ran out, each with a word; what to tell, and where.
-
-        Safe to call at any time: a question that is claimed meanwhile is left alone.
-        """
-        now = self._clock.now()
-        async with self._stores.main.read() as tx:
-            due = await suspensions.due(tx, now)
-        told: list[tuple[ChatAddress, TurnEvent]] = []
-        for suspension in due:
-            address = ChatAddress.from_key(suspension.conversation)
-            told += [(address, event) for event in await self._expire(suspension)]
-        return told
-
-    async def recover(self) -> None:
-        """End the turns that a crash cut short after a question, whatever their channel: their
-        answer is not going to be given again. Only at the start of the engine."""
-        async with self._stores.main.read() as tx:
-            left = [turn for turn in await turns.running(tx) if turn.segment > 1]
-            persons = [await actors.get_actor(tx, turn.actor_id) for turn in left]
-        for stored, actor in zip(left, persons, strict=True):
-            if actor is not None:
-                await self.cut_short(stored, actor, ErrorCode.INTERRUPTED)
-
     # -- ways to answer ---------------------------------------------------------------------------
 
     async def _pressed(
@@ -154,13 +136,13 @@ class TurnResume:
             error = ErrorInfo(ErrorCode.NOT_AUTHORIZED)
             return Taken((TurnClosed("", FinalKind.ERROR, reply, error),))
         if pressed.standing is Standing.EXPIRED:
-            events = await self._expire(suspension)
+            events = await self._late.expire_one(suspension)
             if events:
                 return Taken(tuple(events))
         if pressed.standing is not Standing.OPEN:
             async with self._stores.main.read() as tx:
                 stored = await turns.get(tx, suspension.turn_id)
-            return await self._told_again(stored, actor)
+            return Taken(await self._late.told_again(stored, actor))
         if choice == LIST:
             return await self._ask_again(inbound, actor, suspension, "dialog.listed", whole=True)
         if choice == CANCEL:
@@ -205,12 +187,12 @@ class TurnResume:
             taken = claimed is not None and stored is not None
             if stored is not None and taken and await turns.go_on(tx, stored.id):
                 await kv.put(tx, _answered(inbound), stored.id)
-                settled = await self._settle(tx, suspension, stored.lang, actor, key)
+                settled = await self._late.settle(tx, suspension, stored.lang, actor, key)
                 granted = await grants.granted_to(tx, actor.id, now)
             else:
                 claimed = None
         if claimed is None or stored is None:
-            return await self._told_again(stored, actor)
+            return Taken(await self._late.told_again(stored, actor))
         error = None
         if answer is None and not approval:
             error = ErrorInfo(ErrorCode.CANCELLED)
@@ -289,86 +271,17 @@ class TurnResume:
             )
             if moved is not None:
                 await kv.put(tx, _answered(inbound), stored.id)
-                settled = await self._settle(tx, suspension, stored.lang, actor, key)
+                settled = await self._late.settle(tx, suspension, stored.lang, actor, key)
                 await turns.show_question(tx, stored.id, asked.reply.to_json())
                 if queued and new_key is not None:
                     await outbox.enqueue(tx, new_key, inbound.address, asked.reply.to_json(), now)
         if moved is None:
-            return await self._told_again(stored, actor)
+            return Taken(await self._late.told_again(stored, actor))
         suspended = TurnSuspended(stored.id, asked.reply, new_key if queued else None)
         return Taken((settled, suspended))
 
-    # -- ends -------------------------------------------------------------------------------------
-
-    async def _expire(self, suspension: Suspension) -> list[TurnEvent]:
-        now = self._clock.now()
-        async with self._stores.main.write() as tx:
-            stored = await turns.get(tx, suspension.turn_id)
-            actor = await actors.get_actor(tx, suspension.actor_id)
-            expired = await suspensions.settle(tx, suspension.id, SuspensionState.EXPIRED, now)
-            if stored is None or actor is None or not expired:
-                return []
-            settled = await self._settle(tx, suspension, stored.lang, actor, "dialog.expired")
-            await turns.go_on(tx, stored.id)
-        # A crash here leaves a running turn of a later segment: `recover` ends it.
-        return [settled, await self.cut_short(stored, actor, ErrorCode.QUESTION_EXPIRED)]
-
-    async def cut_short(
-        self, stored: turns.StoredTurn, actor: Actor, code: ErrorCode
-    ) -> TurnClosed:
-        """End a stored turn, from its state as it was kept and its journal."""
-        try:
-            state = TurnState.from_json(stored.state_data) if stored.state_data else None
-        except StoreTooNew:
-            state = None
-        state = state or TurnState(stored.id, stored.request)
-        address = ChatAddress.from_key(stored.conversation)
-        now = self._clock.now()
-        context = self._setup.context(stored.id, actor, address, stored.lang, now, state.request)
-        return await self._ends.cut_short(context, state, ErrorInfo(code))
-
-    async def _settle(
-        self, tx: Transaction, suspension: Suspension, lang: str, actor: Actor, key: str
-    ) -> QuestionSettled:
-        """What stands in the question's place from now on."""
-        now = self._clock.now()
-        time = self._texts.time(now, lang, self._zone(actor))
-        text = self._texts.say(key, lang, time=time)
-        channel = ChatAddress.from_key(suspension.conversation).channel
-        queued = channel in self._ends.outbox_channels
-        shown = suspension.prompt_key if queued else None
-        if shown is not None:
-            await questions.settle(tx, shown, text, lang, now)
-        return QuestionSettled(suspension.turn_id, text, shown)
-
-    async def _told_again(self, stored: turns.StoredTurn | None, actor: Actor) -> Taken:
-        """An answer that was taken before, or comes too late: what became of its turn."""
-        if stored is None:
-            return Taken(())
-        if stored.state == "running":
-            # Nobody works on it, since the conversation is ours: a crash cut it short.
-            return Taken((await self.cut_short(stored, actor, ErrorCode.INTERRUPTED),))
-        return Taken((await self.told_before(stored),))
-
-    async def told_before(self, stored: turns.StoredTurn) -> TurnClosed | TurnSuspended:
-        """The end, or the question, that a turn came to."""
-        data = stored.reply
-        reply = Reply.from_json(data) if data else Reply((), stored.lang, stored.id)
-        if stored.state != "suspended":
-            kind = stored.final_kind or FinalKind.ERROR
-            return TurnClosed(stored.id, kind, reply, None, f"{stored.id}:final")
-        async with self._stores.main.read() as tx:
-            asked = await suspensions.of_turn(tx, stored.id)
-        keys = [one.prompt_key for one, state in asked if state is SuspensionState.OPEN]
-        channel = ChatAddress.from_key(stored.conversation).channel
-        shown = keys[-1] if keys and channel in self._ends.outbox_channels else None
-        return TurnSuspended(stored.id, reply, shown)
-
-    def _zone(self, actor: Actor) -> str:
-        return self._setup.zone(actor)
-
     def _today(self, actor: Actor, now: dt.datetime) -> dt.date:
-        return now.astimezone(ZoneInfo(self._zone(actor))).date()
+        return now.astimezone(ZoneInfo(self._setup.zone(actor))).date()
 
 
 def _answered(inbound: Inbound) -> str:

@@ -97,6 +97,7 @@ LAYERS = {
     "core.turn_question": 4,
     "core.turn_resume": 4,
     "core.turn_setup": 4,
+    "core.turn_unanswered": 4,
     "core.turn_undo": 4,
     "core.scheduler": 4,
     # 5 bot

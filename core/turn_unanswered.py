@@ -1,0 +1,127 @@
+"""Questions that get no answer any more: they ran out, a crash cut their turn short, or what comes
+was answered before. Each is settled once and told.
+"""
+
+from __future__ import annotations
+
+from core.clock import Clock
+from core.dialogs import Suspension, SuspensionState
+from core.errors import ErrorCode, ErrorInfo, StoreTooNew
+from core.i18n import Texts
+from core.messages import (
+    Actor,
+    ChatAddress,
+    FinalKind,
+    QuestionSettled,
+    Reply,
+    TurnClosed,
+    TurnEvent,
+    TurnSuspended,
+)
+from core.store import actors, questions, suspensions, turns
+from core.store.database import Transaction
+from core.store.stores import Stores
+from core.turn_ends import TurnEnds
+from core.turn_setup import TurnSetup
+from core.turn_state import TurnState
+
+
+class Unanswered:
+    """Settles questions and tells what became of their turns."""
+
+    def __init__(
+        self, *, stores: Stores, clock: Clock, texts: Texts, ends: TurnEnds, setup: TurnSetup
+    ) -> None:
+        self._stores, self._clock, self._texts = stores, clock, texts
+        self._ends, self._setup = ends, setup
+
+    async def expire(self) -> list[tuple[ChatAddress, TurnEvent]]:
+        """End the turns whose questions ran out, each with a word; what to tell, and where.
+
+        Safe to call at any time: a question that is claimed meanwhile is left alone.
+        """
+        now = self._clock.now()
+        async with self._stores.main.read() as tx:
+            due = await suspensions.due(tx, now)
+        told: list[tuple[ChatAddress, TurnEvent]] = []
+        for suspension in due:
+            address = ChatAddress.from_key(suspension.conversation)
+            told += [(address, event) for event in await self.expire_one(suspension)]
+        return told
+
+    async def recover(self) -> None:
+        """End the turns that a crash cut short after a question, whatever their channel: their
+        answer is not going to be given again. Only at the start of the engine."""
+        async with self._stores.main.read() as tx:
+            left = [turn for turn in await turns.running(tx) if turn.segment > 1]
+            persons = [await actors.get_actor(tx, turn.actor_id) for turn in left]
+        for stored, actor in zip(left, persons, strict=True):
+            if actor is not None:
+                await self.cut_short(stored, actor, ErrorCode.INTERRUPTED)
+
+    async def expire_one(self, suspension: Suspension) -> list[TurnEvent]:
+        """End one turn whose question ran out; [] when it is no longer open."""
+        now = self._clock.now()
+        async with self._stores.main.write() as tx:
+            stored = await turns.get(tx, suspension.turn_id)
+            actor = await actors.get_actor(tx, suspension.actor_id)
+            expired = await suspensions.settle(tx, suspension.id, SuspensionState.EXPIRED, now)
+            if stored is None or actor is None or not expired:
+                return []
+            settled = await self.settle(tx, suspension, stored.lang, actor, "dialog.expired")
+            await turns.go_on(tx, stored.id)
+        # A crash here leaves a running turn of a later segment: `recover` ends it.
+        return [settled, await self.cut_short(stored, actor, ErrorCode.QUESTION_EXPIRED)]
+
+    async def cut_short(
+        self, stored: turns.StoredTurn, actor: Actor, code: ErrorCode
+    ) -> TurnClosed:
+        """End a stored turn, from its state as it was kept and its journal."""
+        try:
+            state = TurnState.from_json(stored.state_data) if stored.state_data else None
+        except StoreTooNew:
+            state = None
+        state = state or TurnState(stored.id, stored.request)
+        address = ChatAddress.from_key(stored.conversation)
+        now = self._clock.now()
+        context = self._setup.context(stored.id, actor, address, stored.lang, now, state.request)
+        return await self._ends.cut_short(context, state, ErrorInfo(code))
+
+    async def settle(
+        self, tx: Transaction, suspension: Suspension, lang: str, actor: Actor, key: str
+    ) -> QuestionSettled:
+        """What stands in the question's place from now on."""
+        now = self._clock.now()
+        time = self._texts.time(now, lang, self._setup.zone(actor))
+        text = self._texts.say(key, lang, time=time)
+        channel = ChatAddress.from_key(suspension.conversation).channel
+        queued = channel in self._ends.outbox_channels
+        shown = suspension.prompt_key if queued else None
+        if shown is not None:
+            await questions.settle(tx, shown, text, lang, now)
+        return QuestionSettled(suspension.turn_id, text, shown)
+
+    async def told_again(
+        self, stored: turns.StoredTurn | None, actor: Actor
+    ) -> tuple[TurnEvent, ...]:
+        """An answer that was taken before, or comes too late: what became of its turn."""
+        if stored is None:
+            return ()
+        if stored.state == "running":
+            # Nobody works on it, since the conversation is ours: a crash cut it short.
+            return (await self.cut_short(stored, actor, ErrorCode.INTERRUPTED),)
+        return (await self.told_before(stored),)
+
+    async def told_before(self, stored: turns.StoredTurn) -> TurnClosed | TurnSuspended:
+        """The end, or the question, that a turn came to."""
+        data = stored.reply
+        reply = Reply.from_json(data) if data else Reply((), stored.lang, stored.id)
+        if stored.state != "suspended":
+            kind = stored.final_kind or FinalKind.ERROR
+            return TurnClosed(stored.id, kind, reply, None, f"{stored.id}:final")
+        async with self._stores.main.read() as tx:
+            asked = await suspensions.of_turn(tx, stored.id)
+        keys = [one.prompt_key for one, state in asked if state is SuspensionState.OPEN]
+        channel = ChatAddress.from_key(stored.conversation).channel
+        shown = keys[-1] if keys and channel in self._ends.outbox_channels else None
+        return TurnSuspended(stored.id, reply, shown)
