@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.catalog.loader import LoadedExecutor
@@ -22,25 +22,22 @@ from core.execution import (
     arguments,
     asking,
     builtins,
-    consent,
     grounding,
     guards,
     keeping,
     policy,
     sources,
 )
+from core.execution.agreement import agree
+from core.execution.attempt import Attempt
 from core.execution.cage.process import ProcessCage
 from core.execution.consent import Decision, NeedsAnswer, Question
 from core.execution.context import StateLookup, TurnContext
-from core.execution.paths import (
-    TRASH,
-    canonical_path,
-    check_scope,
-    folders_of,
-    is_refused,
-    is_system_tree,
-)
+from core.execution.document import document_of
+from core.execution.paths import canonical_path, check_scope
 from core.execution.undo import Undo
+from core.execution.vaglio import Vaglio
+from core.execution.values import listed
 from core.observation import Effects, Observation, Provenance
 from core.plan import FINAL_ANSWER, Step
 from core.store.stores import Stores
@@ -54,21 +51,6 @@ _EXTERNAL = Provenance.EXTERNAL
 ProgressSink = Callable[[int | None, int | None], None]
 
 
-@dataclass(slots=True)
-class _Attempt:
-    """What is known of a call while it walks through the checks."""
-
-    checks: dict[str, str] = field(default_factory=dict)
-    resolved: dict[str, Any] = field(default_factory=dict)
-    key: str = ""
-    mutating: bool = False
-    ran: bool = False
-    preview: Mapping[str, Any] | None = None
-    journal: str | None = None
-    left_out: tuple[str, ...] = ()
-    decision: Decision | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Gate:
     """Holds what calls need; keeps nothing of any call."""
@@ -78,6 +60,10 @@ class Gate:
     clock: Clock
     settings: Settings
     policy_log: PolicyLog
+
+    @property
+    def _vaglio(self) -> Vaglio:
+        return Vaglio(self.clock, self.policy_log, self.settings.metnos_judge_threshold)
 
     async def call(
         self,
@@ -98,7 +84,7 @@ class Gate:
         Calling twice acts twice: the guards look at `state` only.
         """
         started = self.clock.monotonic()
-        attempt = _Attempt(decision=decision)
+        attempt = Attempt(decision=decision)
         try:
             observation = await self._pass(context, state, step, offered, attempt, on_progress)
         except NeedsAnswer as exc:
@@ -138,7 +124,7 @@ class Gate:
         state: TurnState,
         step: Step,
         offered: frozenset[str],
-        attempt: _Attempt,
+        attempt: Attempt,
         on_progress: ProgressSink | None,
     ) -> Observation:
         guards.check_steps(state.steps)
@@ -180,7 +166,7 @@ class Gate:
             for path in paths:
                 check_scope(path, context.scope, write=manifest.is_mutating)
         except CallRefused as exc:
-            self._note_refused(context, manifest, args, exc, attempt)
+            self._vaglio.note_refused(context, manifest, args, exc, attempt)
             raise
         attempt.checks["scope"] = "ok"
         args = self._ground(context, state, step, manifest, args, attempt)
@@ -191,14 +177,14 @@ class Gate:
         if attempt.decision is not None and not attempt.decision.agreed:
             attempt.checks["consent"] = "declined"
             raise CallRefused(ErrorCode.DECLINED, "the person said no to this: do not do it")
-        self._judge(context, executor, args, paths, attempt)
+        self._vaglio.weigh(context, manifest, args, paths, attempt)
         unasked = sources.address_refusal(urls, step.args, context, state)
         if unasked is not None:
             attempt.checks["consent"] = policy.Consent.NEEDED.value
-            self._note(context, manifest, args, policy.Verdict(False, unasked.code.value))
+            self._vaglio.note(context, manifest, args, policy.Verdict(False, unasked.code.value))
             raise unasked
         if manifest.is_mutating:
-            await self._agree(context, state, executor, step.args, args, paths, attempt)
+            await agree(self.cage, context, state, executor, step.args, args, paths, attempt)
             attempt.journal = await keeping.open_journal(
                 self.stores, self.clock, context, state, manifest.name, attempt.preview or {}
             )
@@ -206,7 +192,7 @@ class Gate:
         observation = await self.cage.run(
             executor,
             context.catalog.sdk,
-            self._document(context, state, manifest, args, paths),
+            document_of(context, state, manifest, args, paths),
             mode="run",
             timeout_s=manifest.timeout_s,
             limits=manifest.limits,
@@ -224,7 +210,7 @@ class Gate:
         step: Step,
         manifest: Manifest,
         args: dict[str, Any],
-        attempt: _Attempt,
+        attempt: Attempt,
     ) -> dict[str, Any]:
         """The arguments without those that nobody gave and that the tool can do without."""
         attempt.checks["grounding"] = "denied"
@@ -238,159 +224,7 @@ class Gate:
         attempt.key = guards.call_key(step.tool, attempt.resolved)
         return attempt.resolved
 
-    def _judge(
-        self,
-        context: TurnContext,
-        executor: LoadedExecutor,
-        args: Mapping[str, Any],
-        paths: list[str],
-        attempt: _Attempt,
-    ) -> None:
-        """Guard and judge; every verdict goes to the policy log, with argument names only."""
-        manifest = executor.manifest
-        verdict = policy.guard(
-            manifest,
-            args,
-            context.actor,
-            forbidden=[
-                p for p in paths if is_refused(p, context.scope, mutating=manifest.is_mutating)
-            ],
-            system=[p for p in paths if is_system_tree(p)],
-        )
-        attempt.checks["guard"] = "ok" if verdict.approved else "denied"
-        if verdict.approved:
-            verdict = policy.judge(
-                manifest, args, context.said, threshold=self.settings.metnos_judge_threshold
-            )
-            attempt.checks["judge"] = "ok" if verdict.approved else "denied"
-        self._note(context, manifest, args, verdict)
-        if not verdict.approved:
-            raise policy.refuse(verdict)
-
-    def _note_refused(
-        self,
-        context: TurnContext,
-        manifest: Manifest,
-        args: Mapping[str, Any],
-        exc: CallRefused,
-        attempt: _Attempt,
-    ) -> None:
-        """A path that is forbidden as spelt, or outside the scope, is a verdict like any other."""
-        if exc.code is ErrorCode.FORBIDDEN_PATH:
-            attempt.checks["guard"] = "denied"
-        elif exc.code is ErrorCode.OUT_OF_SCOPE:
-            attempt.checks["scope"] = "denied"
-        else:
-            return
-        blocked_by: policy.BlockedBy | None = "guard" if "guard" in attempt.checks else None
-        verdict = policy.Verdict(False, exc.code.value, blocked_by=blocked_by)
-        self._note(context, manifest, args, verdict)
-
-    def _note(
-        self,
-        context: TurnContext,
-        manifest: Manifest,
-        args: Mapping[str, Any],
-        verdict: policy.Verdict,
-    ) -> None:
-        self.policy_log.append(
-            policy.log_line(
-                verdict,
-                tool=manifest.name,
-                args=args,
-                turn_id=context.turn_id,
-                now=self.clock.now(),
-            )
-        )
-
-    async def _agree(
-        self,
-        context: TurnContext,
-        state: TurnState,
-        executor: LoadedExecutor,
-        raw: Mapping[str, Any],
-        args: dict[str, Any],
-        paths: list[str],
-        attempt: _Attempt,
-    ) -> None:
-        """Preview the change and ask policy whether a person must agree first."""
-        manifest = executor.manifest
-        seen = await self.cage.run(
-            executor,
-            context.catalog.sdk,
-            self._document(context, state, manifest, args, paths),
-            mode="preview",
-            timeout_s=manifest.timeout_s,
-            limits=manifest.limits,
-        )
-        if not seen.ok:
-            raise CallRefused(
-                seen.error.code if seen.error else ErrorCode.INTERNAL,
-                seen.error.detail if seen.error else "no preview",
-                **(dict(seen.error.params) if seen.error else {}),
-            )
-        preview = seen.content if isinstance(seen.content, Mapping) else seen.metadata
-        attempt.preview = preview
-        targets = [str(target) for target in preview.get("targets", paths)]
-        sinks = [str(v) for name in manifest.sinks for v in _listed(args.get(name))] or targets
-        origin = sources.origin_of(sinks, raw, manifest, context, state)
-        needed = policy.consent(
-            manifest,
-            count=int(preview.get("count", len(targets))),
-            in_workspace=all(context.scope.holds(target, write=True) for target in targets),
-            origin=origin,
-            named_each=all(policy.is_spoken_of(target, context.said) for target in targets),
-            actor=context.actor,
-        )
-        attempt.checks["consent"] = needed.value
-        if needed is policy.Consent.NOT_NEEDED:
-            return
-        digest = consent.digest_of(manifest.name, args, preview, manifest)
-        if attempt.decision is None or attempt.decision.digest != digest:
-            source = consent.source_of(origin, context, state)
-            raise NeedsAnswer(
-                consent.approval_for(
-                    manifest, args, preview, targets, digest=digest, source=source
-                )
-            )
-        attempt.checks["consent"] = "given"
-
-    def _document(
-        self,
-        context: TurnContext,
-        state: TurnState,
-        manifest: Manifest,
-        args: Mapping[str, Any],
-        paths: list[str],
-    ) -> dict[str, Any]:
-        """The call as the child reads it, and what the cage needs to close it in."""
-        return {
-            "paths": paths,
-            "product_home": context.scope.product_home,
-            "workspace": context.scope.workspace,
-            "v": 1,
-            "tool": manifest.name,
-            "args": dict(args),
-            "lang": context.lang,
-            "tz": context.tz,
-            "now": context.now.isoformat(),
-            "turn_id": context.turn_id,
-            "step": len(state.steps) + 1,
-            "actor_id": context.actor.id,
-            **folders_of(manifest, context.scope),
-            "home": context.scope.home,
-            "trash_name": TRASH,
-            "private_hosts": list(context.private_hosts),
-            "user_agent": "Metnos",
-        }
-
-
-def _listed(value: Any) -> list[Any]:
-    if value is None:
-        return []
-    return value if isinstance(value, list) else [value]
-
 
 def _urls(args: Mapping[str, Any], executor: LoadedExecutor) -> list[str]:
     kinds = executor.manifest.sinks
-    return [str(v) for name in args if kinds.get(name) == "url" for v in _listed(args[name])]
+    return [str(v) for name in args if kinds.get(name) == "url" for v in listed(args[name])]

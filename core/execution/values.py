@@ -30,6 +30,13 @@ _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\.?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
+def listed(value: Any) -> list[Any]:
+    """A value as a list: nothing is an empty one, a single value a list of one."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
 def parse_size(value: Any) -> int:
     """`"2 GB"` → 2000000000 bytes; whole numbers pass. Raises `CallRefused(invalid_args)`."""
     if isinstance(value, int) and not isinstance(value, bool):
