@@ -20,6 +20,7 @@ from bot.app import House
 from bot.cli.lines import is_bar_wanted, visible
 from bot.cli.output import Console
 from bot.engine import Engine
+from bot.prompt import typed
 from bot.terminal_text import choices, chosen, reply_lines
 from core.messages import (
     ChatAddress,
@@ -114,7 +115,7 @@ class Terminal:
         prompt = self._console.say("cli.chat.prompt")
         while True:
             try:
-                text = input(prompt)
+                text = typed(input, prompt)
             except (EOFError, KeyboardInterrupt):
                 self._console.line()
                 return
@@ -182,7 +183,7 @@ class Terminal:
         prompt = self._console.say(key)
         while True:
             try:
-                text = getpass(prompt) if question.secret else input(prompt)
+                text = typed(getpass if question.secret else input, prompt)
             except (EOFError, KeyboardInterrupt):
                 self._console.line()
                 return None

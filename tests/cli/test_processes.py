@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import pty
-import select
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,10 +13,10 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.support.harness import Harness
+from tests.support.processes import METNOS, PATIENCE_S, Typist, start, wait_for
 from tests.support.scripted_model import Rule, ScriptedModel
 
 ROOT = Path(__file__).parents[2]
-METNOS = [sys.executable, "-m", "bot"]
 RULES = [
     Rule(user="hello", text="Hello to you."),
     Rule(user="slow", delay=30, text="too late"),
@@ -36,51 +33,6 @@ def env(cli: Cli) -> Iterator[dict[str, str]]:
         yield {**os.environ, "TERM": "xterm"}
 
 
-class Typist:
-    """A person at a pseudo-terminal in which `metnos chat` runs."""
-
-    def __init__(self, env: dict[str, str]) -> None:
-        self._master, slave = pty.openpty()
-        self.seen, self._read_to = "", 0
-        self.process = subprocess.Popen(
-            [*METNOS, "chat"],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            env=env,
-            start_new_session=True,
-            preexec_fn=_take_terminal,
-        )
-        os.close(slave)
-
-    def type(self, text: str) -> None:
-        os.write(self._master, text.encode())
-
-    def until(self, text: str, seconds: float = 20) -> None:
-        """Read the screen until this stands there, after what was read before."""
-        deadline = time.monotonic() + seconds
-        while text not in self.seen[self._read_to :]:
-            left = deadline - time.monotonic()
-            assert left > 0, f"no {text!r} in {self.seen!r}"
-            if select.select([self._master], [], [], left)[0]:
-                self.seen += os.read(self._master, 65536).decode(errors="replace")
-        self._read_to = self.seen.index(text, self._read_to) + len(text)
-
-    def leave(self) -> int:
-        try:
-            return self.process.wait(20)
-        finally:
-            self.process.kill()
-            os.close(self._master)
-
-
-def _take_terminal() -> None:
-    import fcntl
-    import termios
-
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-
 def test_terminal_conversation_stops_a_turn_with_ctrl_c_and_leaves_with_ctrl_d(
     env: dict[str, str],
 ) -> None:
@@ -95,7 +47,7 @@ def test_terminal_conversation_stops_a_turn_with_ctrl_c_and_leaves_with_ctrl_d(
 
     person.type("\x03")
 
-    person.until("Stopped", seconds=5)
+    person.until("Stopped")
     person.until("You: ")
     person.type("\x04")
     assert person.leave() == 0
@@ -113,14 +65,14 @@ def test_terminal_ctrl_c_at_the_prompt_leaves(env: dict[str, str]) -> None:
 
 
 def test_once_ended_by_sigterm_leaves_no_lock_behind(env: dict[str, str], cli: Cli) -> None:
-    process = subprocess.Popen([*METNOS, "chat", "--once", "slow"], env=env)
+    process = start([*METNOS, "chat", "--once", "slow"], env=env)
     lock = cli.home / "engine.lock"
-    _wait_for(lambda: lock.is_file() and "chat" in lock.read_text(encoding="utf-8"))
+    wait_for(lambda: lock.is_file() and "chat" in lock.read_text(encoding="utf-8"))
     time.sleep(0.3)
 
     process.send_signal(signal.SIGTERM)
 
-    assert process.wait(15) == 143
+    assert process.wait(PATIENCE_S) == 143
     assert lock.read_text(encoding="utf-8") == ""
 
 
@@ -191,7 +143,7 @@ def test_run_answers_then_stops_cleanly_within_seconds(
         assert beside.returncode == 0
         assert "start=" in beside.stdout
         assert status == 0
-        assert seconds < 5
+        assert seconds < 20
         assert "Traceback" not in bot.tail(200)
 
 
@@ -208,11 +160,3 @@ def test_run_stops_with_2_when_telegram_refuses_the_token(
     assert ran.returncode == 2
     assert "x" * 35 not in ran.stderr + ran.stdout
     assert "Traceback" not in ran.stderr
-
-
-def _wait_for(test: object, seconds: float = 15) -> None:
-    deadline = time.monotonic() + seconds
-    assert callable(test)
-    while not test():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

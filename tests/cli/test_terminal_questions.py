@@ -12,7 +12,8 @@ import pytest
 from bot.terminal_text import choices, chosen, reply_lines
 from core.messages import Block, Button, Reply
 from tests.cli.conftest import Cli
-from tests.cli.test_processes import ROOT, Typist
+from tests.cli.test_processes import ROOT
+from tests.support.processes import Typist
 from tests.support.scripted_model import Rule, ScriptedModel
 
 Script = Callable[[Sequence[Rule]], ScriptedModel]
