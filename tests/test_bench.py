@@ -21,6 +21,8 @@ FIGURES = {
     "catalog": ("shipped.hot.median_ms", "shipped.cold.p95_ms", "12.executors"),
     "call": ("trivial.median_ms", "get_now.p95_ms", "trivial_to_bare"),
     "overhead": ("simple.overhead.median_ms", "metis.overhead.p95_ms"),
+    "suspension": ("suspend_and_resume.median_ms", "with_question.p95_ms"),
+    "journal": ("new_file.median_ms", "overwriting.median_ms", "commits.p95_ms"),
     "tokens": ("simple.it.tokens", "metis.en.tokens", "simple.en.shared_prefix"),
     "messages": ("plain_answer.p95_ms", "one_tool.median_ms", "plain_answer.budget_p95_ms"),
     "crowd": ("plain.answered", "plain.chats_in_order", "one_tool.p95_ms"),

@@ -27,6 +27,8 @@ PARTS = (
     "cage",
     "egress",
     "overhead",
+    "suspension",
+    "journal",
     "tokens",
     "messages",
     "crowd",
