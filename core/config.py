@@ -37,6 +37,9 @@ Mode = Literal["local", "online", "hybrid"]
 _ADDRESS = "an address that starts with http:// or https://"
 _PATH = "a path; ~name stands for the home of a user of this machine"
 _KEY = "a key of ASCII characters without spaces"
+_SERVICE = f"{_ADDRESS}, or off"
+
+PUBLIC_PHOTON = "https://photon.komoot.io"
 
 
 def _address(value: str) -> str:
@@ -48,6 +51,15 @@ def _address(value: str) -> str:
     if not well:
         raise ValueError(_ADDRESS)
     return value.rstrip("/")
+
+
+def _service(value: str) -> str:
+    if value.strip().casefold() in {"", "off"}:
+        return ""
+    try:
+        return _address(value)
+    except ValueError as exc:
+        raise ValueError(_SERVICE) from exc
 
 
 def _header(value: SecretStr) -> SecretStr:
@@ -66,6 +78,7 @@ def _full_path(value: Path) -> Path:
 
 
 Address = Annotated[str, AfterValidator(_address)]
+Service = Annotated[str, AfterValidator(_service)]
 Key = Annotated[SecretStr, AfterValidator(_header)]
 FullPath = Annotated[Path, AfterValidator(_full_path)]
 
@@ -118,6 +131,7 @@ class Settings(BaseSettings):
     metnos_mode: Mode = "local"
     metnos_files_roots: Annotated[tuple[FullPath, ...] | None, NoDecode] = None
     metnos_private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    metnos_photon_url: Service = PUBLIC_PHOTON
     metnos_judge_threshold: float = Field(0.30, ge=0, le=1)
     metnos_unsafe_no_cage: bool = False
     metnos_log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -157,6 +171,11 @@ class Settings(BaseSettings):
         return self.metnos_home / "executors"
 
     @property
+    def services(self) -> dict[str, str]:
+        """Addresses of the services that executors ask, by name; "" for one that is off."""
+        return {"photon": self.metnos_photon_url}
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """Values that must never stand in a log or a message."""
         keys = [self.telegram_bot_token, self.metnos_llm_api_key]
@@ -182,6 +201,7 @@ _ALLOWED: Mapping[str, str] = {
     "metnos_files_roots": _PATH,
     "metnos_llm_api_key": _KEY,
     "metnos_llm_base_url": _ADDRESS,
+    "metnos_photon_url": _SERVICE,
     "telegram_base_url": _ADDRESS,
     "telegram_base_file_url": _ADDRESS,
 }

@@ -82,6 +82,8 @@ class ErrorCode(StrEnum):
     TOO_MANY = "too_many"
     DISK_FULL = "disk_full"
     UNKNOWN_PLACE = "unknown_place"
+    NEEDS_LOCATION = "needs_location"
+    SERVICE_OFF = "service_off"
     UNKNOWN_FIELD = "unknown_field"
     NOT_NUMERIC = "not_numeric"
     WRITE_FAILED = "write_failed"

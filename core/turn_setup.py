@@ -73,4 +73,5 @@ class TurnSetup:
                 Exchange(said[:MOST_REMEMBERED], answer[:MOST_REMEMBERED]) for said, answer in talk
             ),
             quoted=quoted,
+            services=self._settings.services,
         )

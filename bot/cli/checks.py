@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from bot.cli.lines import own_command, short_path
 from bot.cli.output import Console
@@ -78,6 +79,7 @@ class Doctor:
         yield self.engine()
         yield self.isolation()
         yield self.programs()
+        yield self.places()
 
     def home_and_settings(self) -> Iterator[Finding]:
         path = short_path(self.home)
@@ -225,6 +227,11 @@ class Doctor:
         from core.execution.cage.bubble import find_bubblewrap
 
         return self.info("programs", "bubble_there" if find_bubblewrap() else "bubble_none")
+
+    def places(self) -> Finding:
+        """Who is asked about addresses and places."""
+        host = urlsplit(self.settings.metnos_photon_url).netloc
+        return self.info("places", "places_at" if host else "places_off", host=host)
 
     def _mend_unsafe(self) -> str:
         """The one command that brings the cage back, by where the setting stands."""

@@ -64,8 +64,12 @@ class Broker:
 
     def serve(self, program: Program, call: Mapping[str, Any]) -> AbstractAsyncContextManager[int]:
         """Answer the requests of one call as far as its manifest and its actor's grants reach
-        (`private_hosts` of the call document); see `serve_reach`."""
-        reach = Reach.of(program.manifest.capabilities, call.get("private_hosts") or ())
+        (`private_hosts` and `services` of the call document); see `serve_reach`."""
+        reach = Reach.of(
+            program.manifest.capabilities,
+            call.get("private_hosts") or (),
+            call.get("services") or {},
+        )
         return self.serve_reach(reach or Reach())
 
     @asynccontextmanager

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from core.errors import CallRefused, ErrorCode
 
@@ -56,6 +57,7 @@ NEVER_V6 = (
 )
 INNER_NAMES = ("localhost", "local", "internal", "home.arpa", "onion", "invalid", "test")
 ANY_HOST = "*"
+SERVICE = "service:"
 
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _NUMBER_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
@@ -210,12 +212,17 @@ class Reach:
     granted: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rights: Iterable[Right], private_hosts: Iterable[str]) -> Reach | None:
+    def of(
+        cls,
+        rights: Iterable[Right],
+        private_hosts: Iterable[str],
+        services: Mapping[str, str] | None = None,
+    ) -> Reach | None:
         """The reach of a manifest's capabilities for an actor with these granted hosts.
 
         None: no capability opens the network. A hint `arg:NAME` stands for any host (redirects
-        lead on from there); a capability without hints opens none. Grants that are no host are
-        passed over.
+        lead on from there), `service:NAME` for the one host of that service's address; a
+        capability without hints opens none. Grants that are no host are passed over.
         """
         ports: set[int] = set()
         hosts: list[str] = []
@@ -225,7 +232,8 @@ class Reach:
                 found = True
                 if right.hints:
                     ports |= PORTS[right.name]
-                hosts += [ANY_HOST if h.startswith("arg:") else h.lower() for h in right.hints]
+                for hint in right.hints:
+                    hosts += _hosts_of(hint, services or {})
         if not found:
             return None
         granted: dict[str, frozenset[int]] = {}
@@ -268,6 +276,18 @@ def check_addresses(target: Target, addresses: Iterable[str]) -> None:
         literal = target.granted and address == target.name
         if not literal and not is_allowed(address, private=target.granted):
             raise _denied(f"{target.name} leads to an inner address")
+
+
+def _hosts_of(hint: str, services: Mapping[str, str]) -> list[str]:
+    if hint.startswith("arg:"):
+        return [ANY_HOST]
+    if not hint.startswith(SERVICE):
+        return [hint.lower()]
+    try:
+        name = urlsplit(services.get(hint.removeprefix(SERVICE), "")).hostname
+        return [clean_host(name)] if name else []
+    except (ValueError, CallRefused):
+        return []
 
 
 def _matches(name: str, pattern: str) -> bool:

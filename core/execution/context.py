@@ -34,6 +34,7 @@ class TurnContext:
     """Fixed for a whole turn: the catalogue too, so that a change counts from the next one.
 
     `private_hosts`: inner hosts that the actor's calls may reach, `name` or `name:port`.
+    `services`: addresses of services by name, "" for one that is off.
     """
 
     turn_id: str
@@ -48,6 +49,7 @@ class TurnContext:
     private_hosts: tuple[str, ...] = ()
     conversation: tuple[Exchange, ...] = ()
     quoted: str | None = None
+    services: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def said(self) -> tuple[str, ...]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from core.catalog.manifest import Manifest
+from core.config import PUBLIC_PHOTON
+from core.egress.rules import SERVICE
 from core.execution.context import TurnContext
 from core.execution.paths import TRASH, folders_of
 from core.turn_state import TurnState
@@ -19,6 +22,7 @@ def document_of(
     paths: list[str],
 ) -> dict[str, Any]:
     """The call as the child reads it, and what the cage needs to close it in."""
+    services = _services(context, manifest)
     return {
         "paths": paths,
         "product_home": context.scope.product_home,
@@ -35,6 +39,26 @@ def document_of(
         **folders_of(manifest, context.scope),
         "home": context.scope.home,
         "trash_name": TRASH,
-        "private_hosts": list(context.private_hosts),
+        "private_hosts": [*context.private_hosts, *_own_hosts(services)],
+        "services": services,
         "user_agent": "Metnos",
     }
+
+
+def _services(context: TurnContext, manifest: Manifest) -> dict[str, str]:
+    """The services that the manifest names; "" for one that is off or unknown."""
+    hints = [hint for right in manifest.capabilities for hint in right.hints]
+    names = [hint.removeprefix(SERVICE) for hint in hints if hint.startswith(SERVICE)]
+    return {name: context.services.get(name, "") for name in names}
+
+
+def _own_hosts(services: Mapping[str, str]) -> list[str]:
+    """`host:port` of the services that the owner runs: these may be inside."""
+    found = []
+    for url in services.values():
+        if url and url != PUBLIC_PHOTON:
+            parts = urlsplit(url)
+            host = parts.hostname or ""
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+            found.append(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+    return found

@@ -116,11 +116,14 @@ def geocode(call: Call, address: str, *, most: int = 5) -> list[Place]:
 class Geography:
     """The places of the world, for one call.
 
-    Asks the server at the address that the call gives for `photon`, else the public one.
+    Asks the server at the address that the call gives for `photon`, else the public one. Raises
+    `Failure` when it is given as "": the service is off.
     """
 
     def __init__(self, call: Call) -> None:
-        endpoint = call.services.get(SERVICE) or PUBLIC_ENDPOINT
+        endpoint = call.services.get(SERVICE, PUBLIC_ENDPOINT)
+        if not endpoint:
+            raise Failure("service_off", "places are not looked up here: the service is off")
         url = parse_url(endpoint)
         port = f":{url.port}" if url.port else ""
         pause = _PUBLIC_PAUSE_S if endpoint == PUBLIC_ENDPOINT else 0.0

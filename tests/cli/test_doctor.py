@@ -344,3 +344,14 @@ def test_doctor_reads_how_the_running_bot_fares(
         said = [entry["message"] for entry in checks(cli)["telegram"]]
 
     assert any(says in line for line in said), said
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [("", "photon.komoot.io"), ("http://localhost:2322/", "localhost:2322"), ("off", "off")],
+    ids=["public", "own", "off"],
+)
+def test_doctor_says_who_is_asked_about_places(cli: Cli, url: str, says: str) -> None:
+    cli.env(METNOS_PHOTON_URL=url)
+
+    assert says in checks(cli, "--offline")["places"][0]["message"]

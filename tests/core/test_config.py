@@ -189,3 +189,25 @@ def test_every_setting_stands_in_the_example() -> None:
     ]
 
     assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("said", "address"),
+    [
+        ("", "https://photon.komoot.io"),
+        ("off", ""),
+        (" OFF ", ""),
+        ("http://localhost:2322/", "http://localhost:2322"),
+        ("photon.example", None),
+        ("ftp://photon.example", None),
+    ],
+)
+def test_places_service_is_an_address_or_off(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str, address: str | None
+) -> None:
+    monkeypatch.setenv("METNOS_PHOTON_URL", said)
+    if address is None:
+        with pytest.raises(SettingsInvalid, match="METNOS_PHOTON_URL is not valid"):
+            load_settings(metnos_home=tmp_path)
+    else:
+        assert load_settings(metnos_home=tmp_path).services == {"photon": address}

@@ -134,6 +134,41 @@ def test_host_scope_of_the_manifest_holds(hints: tuple[str, ...], host: str, all
     assert refused(reach, host) is not allowed
 
 
+@pytest.mark.parametrize(
+    ("address", "host", "port", "allowed"),
+    [
+        ("https://photon.example", "photon.example", 443, True),
+        ("https://photon.example/base", "PHOTON.example", 443, True),
+        ("https://photon.example", "api.photon.example", 443, False),
+        ("https://photon.example", "other.example", 443, False),
+        ("https://photon.example", "photon.example", 8443, False),
+        ("http://localhost:2322", "localhost", 2322, False),
+        ("https://photon.example:x", "other.example", 443, False),
+        ("https://*", "any.example", 443, False),
+        ("", "", 443, False),
+    ],
+)
+def test_service_opens_the_one_host_of_its_address(
+    address: str, host: str, port: int, allowed: bool
+):
+    right = Capability("network:http", ("service:photon",))
+    reach = Reach.of([right], [], {"photon": address, "other": "https://other.example"})
+
+    assert reach is not None
+    assert refused(reach, host, port) is not allowed
+
+
+def test_service_inside_is_reached_only_at_the_port_that_was_granted():
+    right = Capability("network:http", ("service:photon",))
+    services = {"photon": "http://localhost:2322"}
+    reach = Reach.of([right], ["localhost:2322", "nas.example"], services)
+
+    assert reach is not None
+    assert not refused(reach, "localhost", 2322)
+    assert refused(reach, "localhost", 2323)
+    assert refused(reach, "nas.example", 80)
+
+
 def test_host_scope_holds_for_granted_hosts_too():
     reach = reach_of("nas.example", rights=[Capability("network:http", ("api.example",))])
 

@@ -62,7 +62,12 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         asked = parse_qs(parts.query)
         self.server.seen.append((parts.path, asked, dict(self.headers.items())))
-        if self.server.broken is not None:
+        if self.server.moved_to is not None:
+            self.send_response(302)
+            self.send_header("Location", self.server.moved_to)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        elif self.server.broken is not None:
             status, body = self.server.broken
             self.reply(body, status)
         elif asked.get("lang", ["default"])[0] not in LANGUAGES:
@@ -115,7 +120,8 @@ def _reverse(asked: dict[str, list[str]]) -> list[dict[str, Any]]:
 
 
 class PhotonServer(ThreadingHTTPServer):
-    """`seen`: path, parameters and headers of every request. `broken`: what it answers to all."""
+    """`seen`: path, parameters and headers of every request. `broken`: what it answers to all,
+    `moved_to`: where it sends all."""
 
     daemon_threads = True
 
@@ -123,6 +129,7 @@ class PhotonServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.seen: list[tuple[str, dict[str, list[str]], dict[str, str]]] = []
         self.broken: tuple[int, bytes] | None = None
+        self.moved_to: str | None = None
 
     @property
     def endpoint(self) -> str:

@@ -151,18 +151,33 @@ async def test_find_places_own_server_that_was_not_granted_is_denied(server: Pho
     assert server.seen == []
 
 
-async def test_find_places_never_reaches_a_host_outside_its_manifest(server: PhotonServer):
-    services = {"photon": f"http://127.0.0.1:{server.server_port}"}
+async def test_find_places_never_reaches_another_host_than_the_service(server: PhotonServer):
+    server.moved_to = f"http://127.0.0.1:{server.server_port}/api?q=farmacia"
 
     seen = await observe(
         TREE / "find_places",
-        {"queries": ["farmacia"]},
-        private_hosts=("127.0.0.1",),
-        services=services,
+        {"queries": ["zeppelin"]},
+        private_hosts=("127.0.0.1", server.grant),
+        services={"photon": server.endpoint},
     )
 
     assert seen.error is not None
     assert seen.error.code == "host_denied"
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [("find_places", {"queries": ["zeppelin"]}), ("get_places", {"coords": ["44.6, 10.9"]})],
+)
+async def test_service_that_is_off_is_said_and_nobody_is_asked(
+    server: PhotonServer, name: str, args: dict[str, Any]
+):
+    seen = await observe(TREE / name, args, services={"photon": ""})
+
+    assert seen.error is not None
+    assert seen.error.code == "service_off"
+    assert "METNOS_PHOTON_URL" in said(name, seen, "it")
     assert server.seen == []
 
 
