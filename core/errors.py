@@ -5,7 +5,9 @@ MetnosError
 ├── AlreadyRunning             another process holds the home (exit 75)
 ├── StoreError
 │   ├── StoreCorrupt           quick_check failed
-│   └── StoreTooNew            written by a newer version
+│   ├── StoreTooNew            written by a newer version
+│   ├── KeyUnusable            the key of what is entrusted is missing, open to others or no key
+│   └── SecretUnreadable       what was entrusted does not open: other key, other owner, changed
 ├── CatalogError
 │   ├── ManifestInvalid
 │   └── SignatureRefused
@@ -106,6 +108,7 @@ class ErrorCode(StrEnum):
     # the house
     CATALOG_EMPTY = "catalog_empty"
     STORE_FAILED = "store_failed"
+    SECRET_UNREADABLE = "secret_unreadable"  # noqa: S105 - a code, not one
     INTERRUPTED = "interrupted"
     STOPPED = "stopped"
     INTERNAL = "internal"
@@ -182,6 +185,14 @@ class StoreCorrupt(StoreError):
 
 class StoreTooNew(StoreError):
     pass
+
+
+class KeyUnusable(StoreError):
+    code = ErrorCode.SECRET_UNREADABLE
+
+
+class SecretUnreadable(StoreError):
+    code = ErrorCode.SECRET_UNREADABLE
 
 
 class CatalogError(MetnosError):

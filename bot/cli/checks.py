@@ -76,6 +76,7 @@ class Doctor:
         if self.home.is_dir():
             yield from self.database()
             yield from self.executors()
+            yield self.secrets()
         yield self.engine()
         yield self.isolation()
         yield self.programs()
@@ -200,6 +201,35 @@ class Doctor:
             yield self.fault("executors", "executors_old", setup)
         elif report.ok:
             yield self.good("executors", "executors_good", count=count)
+
+    def secrets(self) -> Finding:
+        """The key of what people entrust, and whether it opens all of it."""
+        from bot.cli.beside import read_store
+        from core.errors import KeyUnusable, StoreError
+        from core.store import credentials, secret_key
+        from core.store.database import Transaction
+        from core.store.stores import MAIN_FILE
+
+        private = self.settings.private_dir
+        path = secret_key.key_path(private)
+        shown = short_path(path)
+        if not os.path.lexists(path):
+            setup = own_command("setup --non-interactive")
+            return self.fault("secrets", "secrets_missing", setup, path=shown)
+        try:
+            secret_key.load(private)
+        except KeyUnusable as exc:
+            mend = f"chmod 600 {shown}" if "chmod" in exc.detail else f"ls -l {shown}"
+            return self.fault("secrets", "secrets_unusable", mend, detail=exc.detail)
+
+        async def locked(tx: Transaction) -> list[tuple[str, str]]:
+            return await credentials.unreadable(tx, credentials.Vault(private))
+
+        with contextlib.suppress(StoreError):  # what is wrong with the store is said elsewhere
+            if (private / MAIN_FILE).is_file() and (lost := read_store(self.settings, locked)):
+                names = ", ".join(sorted({name for _, name in lost}))
+                return self.fault("secrets", "secrets_locked", f"ls -l {shown}", names=names)
+        return self.good("secrets", "secrets_good", path=shown)
 
     def engine(self) -> Finding:
         """Who holds the home, by what its lock file says."""

@@ -29,9 +29,11 @@ def setup(
     session: Session = ctx.obj
     settings = session.settings
     asks = not non_interactive and is_asked()
+    from core.store.secret_key import key_path, load_or_create
     from core.store.stores import make_home
 
     make_home(settings)
+    load_or_create(settings.private_dir)
     if asks:
         session = questions.ask(session)
         settings = load_settings()
@@ -43,6 +45,7 @@ def setup(
         return 0
     console.tell("cli.setup.home", path=short_path(settings.metnos_home))
     console.tell("cli.setup.key", id=key_id)
+    console.tell("cli.setup.secrets_key", path=short_path(key_path(settings.private_dir)))
     _tell_executors(console, report)
     console.tell("cli.setup.database")
     if brief:

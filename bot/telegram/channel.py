@@ -107,12 +107,17 @@ class TelegramChannel:
             lang=lang,
         )
         self._workers = Workers(
-            store=store, bot_id=bot_id, handlers=handlers, poll_age_s=self.poll_age_s
+            store=store,
+            vault=stores.vault,
+            bot_id=bot_id,
+            handlers=handlers,
+            poll_age_s=self.poll_age_s,
         )
         self._poller = Poller(
             bot=self._bot,
             bot_id=bot_id,
             store=store,
+            vault=stores.vault,
             texts=texts,
             lang=lang,
             clock=clock,

@@ -23,6 +23,7 @@ from core.clock import Clock
 from core.errors import SettingsInvalid, StoreError
 from core.i18n import Texts
 from core.store import actors, inbox, kv, pairing
+from core.store.credentials import Vault
 from core.store.database import Database, Transaction
 from core.store.inbox import InboxRow
 
@@ -50,6 +51,7 @@ class Poller:
         bot: PollingBot,
         bot_id: str,
         store: Database,
+        vault: Vault,
         texts: Texts,
         lang: str,
         clock: Clock,
@@ -60,6 +62,7 @@ class Poller:
         self._bot = bot
         self._bot_id = bot_id
         self._store = store
+        self._vault = vault
         self._texts = texts
         self._lang = lang
         self._clock = clock
@@ -142,6 +145,7 @@ class Poller:
                 bot_id=self._bot_id,
                 next_offset=next_offset,
                 now=self._clock.now(),
+                vault=self._vault,
             )
             if now - self._noted_at > _LAST_POLL_EVERY_S:
                 self._noted_at = now

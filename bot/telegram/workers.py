@@ -19,6 +19,7 @@ from bot.telegram.inbound import CHANNEL, Lane, lane
 from core.errors import StoreError
 from core.messages import ChatAddress
 from core.store import inbox
+from core.store.credentials import Vault
 from core.store.database import Database
 from core.store.inbox import StoredInbox
 
@@ -35,11 +36,13 @@ class Workers:
         self,
         *,
         store: Database,
+        vault: Vault,
         bot_id: str,
         handlers: Handlers,
         poll_age_s: Callable[[], float | None],
     ) -> None:
         self._store = store
+        self._vault = vault
         self._bot_id = bot_id
         self._handlers = handlers
         self._poll_age_s = poll_age_s
@@ -94,7 +97,9 @@ class Workers:
 
     async def _take_up(self) -> None:
         async with self._store.read() as tx:
-            rows = await inbox.open_rows(tx, CHANNEL, self._bot_id, after_id=self._seen_id)
+            rows = await inbox.open_rows(
+                tx, CHANNEL, self._bot_id, after_id=self._seen_id, vault=self._vault
+            )
         if self._leftover_id < 0:  # the first look, before the first poll has stored anything
             self._leftover_id = rows[-1].id if rows else 0
         for row in rows:
@@ -151,7 +156,7 @@ class Workers:
             return False
         body = {"update": {"update_id": waiting.update_id, "message": edited}}
         async with self._store.write() as tx:
-            await inbox.replace_body(tx, waiting.id, body)
+            await inbox.replace_body(tx, waiting, body, vault=self._vault)
             await inbox.mark_done(tx, row.id)
         queue = self._queues.get(row.chat_key)
         if queue is not None and waiting in queue:  # not taken up meanwhile

@@ -1,18 +1,28 @@
 """What channels have received and not yet finished: stored before it is acknowledged.
 
-Owns `inbox` and `inbox_offsets`. Knows nothing of what a body means.
+Owns `inbox` and `inbox_offsets`. Knows nothing of what a body means. Bodies are locked while they
+wait: only when a message is worked it turns out whether it holds a secret.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from core.clock import from_ts, to_ts
+from core.errors import SecretUnreadable
+from core.store.credentials import Vault
 from core.store.database import Row, Transaction, row_reader
 from core.store.encoding import dump_json, load_object
+
+log = logging.getLogger(__name__)
+
+_SEALED = "sealed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,7 @@ async def add_batch(
     bot_id: str,
     next_offset: int,
     now: datetime,
+    vault: Vault | None = None,
 ) -> int:
     """Store a batch of updates and where to go on; how many of them were new.
 
@@ -67,7 +78,16 @@ async def add_batch(
                 "channel": channel,
                 "bot_id": bot_id,
                 "now": to_ts(now),
-                "rows": dump_json([[r.update_id, r.chat_key, dump_json(r.body)] for r in rows]),
+                "rows": dump_json(
+                    [
+                        [
+                            r.update_id,
+                            r.chat_key,
+                            _closed(r.body, vault, (channel, bot_id, str(r.update_id))),
+                        ]
+                        for r in rows
+                    ]
+                ),
             },
         )
     # Not the maximum of old and new: after a quiet week Telegram begins anew at a random number.
@@ -91,11 +111,12 @@ async def next_offset(tx: Transaction, channel: str, bot_id: str) -> int | None:
 
 
 async def open_rows(
-    tx: Transaction, channel: str, bot_id: str, *, after_id: int = 0
+    tx: Transaction, channel: str, bot_id: str, *, after_id: int = 0, vault: Vault | None = None
 ) -> list[StoredInbox]:
     """What must still be worked, in the order of arrival: new, or running when a crash came.
 
-    `after_id` leaves out what the caller has already seen.
+    `after_id` leaves out what the caller has already seen. A locked body that does not open any
+    more is empty; `KeyUnusable` when the key's file must be put right first.
     """
     rows = await tx.fetch_all(
         """SELECT * FROM inbox
@@ -104,7 +125,7 @@ async def open_rows(
            ORDER BY id""",
         {"channel": channel, "bot_id": bot_id, "after_id": after_id},
     )
-    return [_stored(row) for row in rows]
+    return [_stored(row, vault) for row in rows]
 
 
 async def mark_running(tx: Transaction, id: int) -> int:
@@ -138,11 +159,14 @@ async def mark_dead(tx: Transaction, id: int, note: str) -> None:
     )
 
 
-async def replace_body(tx: Transaction, id: int, body: Mapping[str, Any]) -> bool:
+async def replace_body(
+    tx: Transaction, row: StoredInbox, body: Mapping[str, Any], *, vault: Vault | None = None
+) -> bool:
     """Put an edited message in the place of the first one; False when its work had begun."""
+    bound = (row.channel, row.bot_id, str(row.update_id))
     changed = await tx.execute(
         "UPDATE inbox SET body = :body WHERE id = :id AND state = 'new'",
-        {"id": id, "body": dump_json(body)},
+        {"id": row.id, "body": _closed(body, vault, bound)},
     )
     return changed == 1
 
@@ -155,15 +179,57 @@ async def prune(tx: Transaction, older_than: datetime) -> int:
     )
 
 
+async def relock(tx: Transaction, vault: Vault) -> int:
+    """Lock what still waits anew, with the newest key; how many. What does not open stays."""
+    moved = 0
+    for row in await tx.fetch_all("SELECT * FROM inbox WHERE state IN ('new', 'running')"):
+        if body := _opened(row, vault):
+            bound = (row["channel"], row["bot_id"], str(row["update_id"]))
+            await tx.execute(
+                "UPDATE inbox SET body = :body WHERE id = :id",
+                {"id": row["id"], "body": _closed(body, vault, bound)},
+            )
+            moved += 1
+    return moved
+
+
+def _closed(body: Mapping[str, Any], vault: Vault | None, bound: tuple[str, ...]) -> str:
+    """The body as it is stored."""
+    text = dump_json(body)
+    if vault is None or not body:
+        return text
+    sealed = vault.seal(text.encode(), (_SEALED, *bound))
+    return dump_json({_SEALED: base64.b64encode(sealed).decode("ascii")})
+
+
+def _opened(row: Row, vault: Vault | None) -> dict[str, Any]:
+    body = load_object(row["body"])
+    sealed = body.get(_SEALED)
+    if not isinstance(sealed, str):
+        return body
+    try:
+        if vault is None:
+            raise SecretUnreadable("no key at hand")
+        bound = (_SEALED, row["channel"], row["bot_id"], str(row["update_id"]))
+        return load_object(vault.open(base64.b64decode(sealed, validate=True), bound))
+    except (SecretUnreadable, binascii.Error) as exc:
+        log.warning("stored update does not open", extra={"inbox_id": row["id"], "why": str(exc)})
+        return {}
+
+
+def _stored(row: Row, vault: Vault | None) -> StoredInbox:
+    return replace(_read(row), body=_opened(row, vault))
+
+
 @row_reader
-def _stored(row: Row) -> StoredInbox:
+def _read(row: Row) -> StoredInbox:
     return StoredInbox(
         id=row["id"],
         channel=row["channel"],
         bot_id=row["bot_id"],
         update_id=row["update_id"],
         chat_key=row["chat_key"],
-        body=load_object(row["body"]),
+        body={},
         state=row["state"],
         attempts=row["attempts"],
         note=row["note"],

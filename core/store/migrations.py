@@ -267,6 +267,30 @@ CREATE TABLE suspension_tokens (
 CREATE INDEX suspension_tokens_of ON suspension_tokens (suspension_id);
 """,
     ),
+    Migration(
+        4,
+        "credentials",
+        """
+-- core.store.credentials
+CREATE TABLE credentials (
+    actor_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    created_at REAL NOT NULL,
+    updated_at REAL NOT NULL,
+    PRIMARY KEY (actor_id, name)
+) WITHOUT ROWID;
+CREATE TABLE secret_answers (
+    handle TEXT PRIMARY KEY,
+    actor_id TEXT NOT NULL,
+    turn_id TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    expires_at REAL NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX secret_answers_turn ON secret_answers (turn_id);
+CREATE INDEX secret_answers_expiry ON secret_answers (expires_at);
+""",
+    ),
 )
 
 MEMORY: tuple[Migration, ...] = ()

@@ -37,6 +37,7 @@ def prepare(durable: bool, conn: sqlite3.Connection) -> None:
     _enter_wal(conn)
     conn.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
     conn.execute("PRAGMA foreign_keys = ON")
+    conn.execute("PRAGMA secure_delete = ON")  # what is forgotten leaves no bytes in free pages
     conn.execute(f"PRAGMA journal_size_limit = {WAL_LIMIT_BYTES}")
     found = conn.execute("PRAGMA quick_check(1)").fetchone()[0]
     if found != "ok":

@@ -10,6 +10,7 @@ from pathlib import Path
 from core.clock import Clock
 from core.config import Settings
 from core.errors import ErrorCode, StoreCorrupt, StoreError
+from core.store.credentials import Vault
 from core.store.database import Database
 from core.store.migrations import MAIN, MEMORY, Migration, migrate
 
@@ -21,10 +22,12 @@ MEMORY_FILE = "memory.db"
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """`main` holds what must not be lost; `memory` what can be learnt again."""
+    """`main` holds what must not be lost; `memory` what can be learnt again; `vault` locks what
+    must not be read."""
 
     main: Database
     memory: Database
+    vault: Vault
 
     async def close(self) -> None:
         try:
@@ -64,7 +67,7 @@ async def open_stores(settings: Settings, clock: Clock) -> Stores:
     except BaseException:
         await main.close()
         raise
-    return Stores(main, memory)
+    return Stores(main, memory, Vault(settings.private_dir))
 
 
 async def _open(

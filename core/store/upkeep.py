@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.store import grants, inbox, outbox, pairing, scratchpad, suspensions
+from core.store import credentials, grants, inbox, outbox, pairing, scratchpad, suspensions
 from core.store.stores import Stores
 
 KEEP_MESSAGES = timedelta(days=7)
@@ -36,4 +36,5 @@ async def tidy(stores: Stores, now: datetime) -> Tidied:
         await pairing.prune(tx, now)
         await grants.purge(tx, now)
         await suspensions.purge(tx, before)
+        await credentials.purge(tx, now)
     return tidied

@@ -17,7 +17,7 @@ from bot.telegram.poll import CONFLICT, LAST_POLL
 from core.clock import SystemClock
 from core.config import load_settings
 from core.execution.cage.status import CageStatus
-from core.store import kv
+from core.store import credentials, kv
 from core.store.lock import engine_lock
 from core.store.stores import open_stores
 from tests.cli.conftest import Cli
@@ -355,3 +355,29 @@ def test_doctor_says_who_is_asked_about_places(cli: Cli, url: str, says: str) ->
     cli.env(METNOS_PHOTON_URL=url)
 
     assert says in checks(cli, "--offline")["places"][0]["message"]
+
+
+def test_key_of_the_credentials_is_named_when_it_is_missing_open_or_another(cli: Cli) -> None:
+    cli("setup")
+    path = cli.home / "private" / "keys" / "secrets.key"
+    assert checks(cli)["secrets"][0]["state"] == "good"
+
+    async def entrust() -> None:
+        stores = await open_stores(load_settings(), SystemClock())
+        async with stores.main.write() as tx:
+            now = SystemClock().now()
+            await credentials.put(tx, stores.vault, "ada", "imap", "x", now)
+        await stores.close()
+
+    asyncio.run(entrust())
+    path.chmod(0o644)
+    (opened,) = checks(cli)["secrets"]
+    path.unlink()
+    (missing,) = checks(cli)["secrets"]
+    cli("setup")
+    (other,) = checks(cli)["secrets"]
+
+    assert [one["state"] for one in (opened, missing, other)] == ["fault"] * 3
+    assert opened["mend"].startswith("chmod 600")
+    assert "setup" in missing["mend"]
+    assert "imap" in other["message"]

@@ -111,8 +111,8 @@ async def test_replace_body_only_before_the_work_begins(db: Database, clock: Fro
     rows = await waiting(db)
     async with db.write() as tx:
         await inbox.mark_running(tx, rows[1].id)
-        replaced = await inbox.replace_body(tx, rows[0].id, {"text": "edited"})
-        refused = await inbox.replace_body(tx, rows[1].id, {"text": "edited"})
+        replaced = await inbox.replace_body(tx, rows[0], {"text": "edited"})
+        refused = await inbox.replace_body(tx, rows[1], {"text": "edited"})
 
     assert (replaced, refused) == (True, False)
     assert [row.body["text"] for row in await waiting(db)] == ["edited", "ciao 2"]
