@@ -48,7 +48,7 @@ def test_wheel_carries_executors_and_texts_and_nothing_private(wheel: Path) -> N
     assert strays == []
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_wheel_installed_elsewhere_sets_up_and_answers(wheel: Path, tmp_path: Path) -> None:
     python = _installed(wheel, tmp_path / "venv")
     metnos = python.parent / "metnos"
@@ -76,7 +76,7 @@ def test_wheel_installed_elsewhere_sets_up_and_answers(wheel: Path, tmp_path: Pa
                 env=env,
                 capture_output=True,
                 text=True,
-                timeout=60,
+                timeout=120,
             )
 
         setup = run("setup", "--non-interactive")

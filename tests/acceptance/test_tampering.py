@@ -154,7 +154,7 @@ def test_spoilt_executor_is_unknown_to_the_running_bot_and_the_rest_works(tmp_pa
 
         def said(request: str) -> str:
             town.telegram.say(anna, request)
-            return str(town.telegram.expect(anna, "bene|manca", timeout=30)["message"]["text"])
+            return str(town.telegram.expect(anna, "bene|manca")["message"]["text"])
 
         assert said("leggi a.md") == "bene"
         code_edited(town.home / "executors/read_files")

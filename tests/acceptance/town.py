@@ -16,7 +16,7 @@ from core.store.stores import open_stores
 from tests.support.scripted_model import Rule
 from tests.support.world import World, open_world
 
-LONG = 45.0
+LONG = 60.0
 """Seconds to wait for what must come; the machine may be busy."""
 
 

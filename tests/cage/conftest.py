@@ -56,7 +56,7 @@ class Room:
         limits = SimpleLimits(memory_mb, cpu_s, output_bytes, file_mb)
         program = SimpleProgram(
             SimpleManifest(
-                **{"name": "get_now", "timeout_s": 10.0, **manifest},
+                **{"name": "get_now", "timeout_s": 30.0, **manifest},
                 limits=limits,
                 capabilities=(
                     tuple(map(SimpleCapability, capabilities.split()))

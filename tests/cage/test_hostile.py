@@ -50,7 +50,7 @@ async def _suffer(room: Room, case: Case, expected: ErrorCode) -> None:
     assert observation.error is not None
     assert (observation.error.code, observation.ok) == (expected, False)
     assert observation.effects is Effects.NONE
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < 40
     assert room.left() == []
     assert len(list(Path("/proc/self/fd").iterdir())) == open_before
     assert memory("VmHWM") - before < 20 * MIB
@@ -71,7 +71,7 @@ async def test_untidy_executor_that_answers_is_answered_and_leaves_nothing(room:
 
     assert observation.ok is (case.caged is None), observation.error
     assert observation.error is None or observation.error.code is case.caged
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 40
     assert room.left() == []
 
 
@@ -153,7 +153,7 @@ async def test_large_arguments_that_nobody_reads_do_not_block(room: Room):
 async def test_mutating_executor_says_what_it_may_have_left(
     room: Room, code: str, effects: Effects
 ):
-    seconds = 1.0 if "sleep" in code else 10.0
+    seconds = 1.0 if "sleep" in code else 30.0
     observation = await room.run(dedent(code), is_mutating=True, timeout_s=seconds)
 
     assert observation.effects is effects

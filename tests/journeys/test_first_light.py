@@ -89,7 +89,7 @@ def test_journey_last_three_lines_of_the_diary(world: World) -> None:
     anna = world.host()
 
     world.telegram.say(anna, "leggi il file ~/notes/diario.md e dimmi le ultime tre righe")
-    world.telegram.expect(anna, "riga 8\nriga 9\nriga 10", timeout=20)
+    world.telegram.expect(anna, "riga 8\nriga 9\nriga 10")
 
     assert "riga 7" not in world.texts(anna)[-1]
     world.wait_for(lambda: world.log_lines(), what="the log line")
@@ -108,7 +108,7 @@ def test_journey_time_in_tokyo_in_english(world: World) -> None:
     sam = world.host("sam", lang="en")
 
     world.telegram.say(sam, "what time is it in Tokyo?")
-    shown = world.telegram.expect(sam, "Tokyo", timeout=20)
+    shown = world.telegram.expect(sam, "Tokyo")
 
     assert any(char.isdigit() for char in shown["message"]["text"])
     world.wait_for(lambda: world.log_lines(), what="the log line")
@@ -122,7 +122,7 @@ def test_journey_fetch_save_and_say_the_bytes(world: World, page_url: str) -> No
     world.telegram.say(
         anna, f"scarica la pagina {page_url}, salvala in ~/notes/p.html e dimmi quanti byte"
     )
-    world.telegram.expect(anna, f"{size}", timeout=20)
+    world.telegram.expect(anna, f"{size}")
 
     saved = (world.notes / "p.html").read_bytes()
     assert hashlib.sha256(saved).digest() == hashlib.sha256(PAGE.encode()).digest()

@@ -22,17 +22,17 @@ def test_journey_page_of_the_house_is_read_while_its_host_is_granted(tmp_path: P
             anna = world.host()
 
             world.telegram.say(anna, f"leggi {url}")
-            world.telegram.expect(anna, "Chiusa", timeout=20)
+            world.telegram.expect(anna, "Chiusa")
             seen_without = len(server.seen)
             target = f"localhost:{server.server_port}"
             made = json.loads(world.cli("grants", "add", "host", target, "--json").stdout)
             world.telegram.say(anna, f"leggi {url} adesso")
-            world.telegram.expect(anna, "Aperta", timeout=20)
+            world.telegram.expect(anna, "Aperta")
             world.cli("grants", "revoke", str(made["id"]))
             world.telegram.say(anna, f"leggi {url} di nuovo")
             world.wait_for(lambda: len(world.log_lines()) == 3, what="the third turn")
             world.telegram.say(anna, "/status")
-            world.telegram.expect(anna, "Isolamento: attivo", timeout=10)
+            world.telegram.expect(anna, "Isolamento: attivo")
 
             codes = [step.get("error_class") for x in world.log_lines() for step in x["steps"]]
             assert seen_without == 0

@@ -36,7 +36,7 @@ def test_consent_is_pressed_and_the_card_becomes_the_decision(
     request, approved, _, _ = WORDS[lang]
     anna = world.host(lang=lang)
     world.telegram.say(anna, request)
-    asked = world.telegram.expect(anna, buttons=["^✅", "^✋"], timeout=20)
+    asked = world.telegram.expect(anna, buttons=["^✅", "^✋"])
     assert (world.notes / "a.md").exists()
     if killed:
         world.wait_for(
@@ -47,7 +47,7 @@ def test_consent_is_pressed_and_the_card_becomes_the_decision(
 
     world.telegram.press(anna, "^✅")
 
-    settled = world.telegram.expect(anna, approved, kind="edit", timeout=20)
+    settled = world.telegram.expect(anna, approved, kind="edit")
     world.wait_for(lambda: not (world.notes / "a.md").exists(), what="the deletion")
     assert settled["message"]["message_id"] == asked["message"]["message_id"]
     assert "reply_markup" not in settled["message"]
@@ -61,14 +61,14 @@ def test_tap_of_a_guest_on_the_hosts_button_does_nothing_and_a_no_is_kept(
     request, _, declined, foreign = WORDS[lang]
     anna, bob = world.host(lang=lang), world.guest("bob", lang=lang)
     world.telegram.say(anna, request)
-    asked = world.telegram.expect(anna, buttons=["^✅"], timeout=20)
+    asked = world.telegram.expect(anna, buttons=["^✅"])
     token = asked["message"]["reply_markup"]["inline_keyboard"][0][0]["callback_data"]
 
     world.telegram.tap(bob, token)
 
     world.telegram.expect(bob, foreign, kind="answer")
     world.telegram.press(anna, "^✋")
-    world.telegram.expect(anna, declined, kind="edit", timeout=20)
+    world.telegram.expect(anna, declined, kind="edit")
     world.telegram.tap(anna, token, message=asked["message"])
     world.telegram.expect(anna, ".", kind="answer")
     assert (world.notes / "a.md").exists()

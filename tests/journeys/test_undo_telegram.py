@@ -43,13 +43,13 @@ def remaining(world: World) -> list[str]:
 def test_undo_by_command_takes_a_new_file_away_and_a_second_one_says_so(world: World) -> None:
     anna = world.host()
     world.telegram.say(anna, "scrivi ciao in ~/notes/a.md")
-    world.telegram.expect(anna, "Scritto", timeout=20)
+    world.telegram.expect(anna, "Scritto")
 
     world.telegram.say(anna, "/undo")
-    world.telegram.expect(anna, "Annullato", timeout=20)
+    world.telegram.expect(anna, "Annullato")
     assert not (world.notes / "a.md").exists()
     world.telegram.say(anna, "annulla")
-    world.telegram.expect(anna, "già annullata", timeout=20)
+    world.telegram.expect(anna, "già annullata")
 
     assert [line["match_source"] for line in world.log_lines()][-2:] == ["undo", "undo"]
 
@@ -58,7 +58,7 @@ def test_undo_by_command_takes_a_new_file_away_and_a_second_one_says_so(world: W
 def test_undo_of_a_mass_deletion_brings_back_every_byte(world: World, killed: bool) -> None:
     anna = world.host()
     world.telegram.say(anna, "elimina i file txt in ~/notes")
-    world.telegram.expect(anna, str(FILES), timeout=20)
+    world.telegram.expect(anna, str(FILES))
     assert len(remaining(world)) == FILES
     if killed:
         world.telegram.stop_bot(kill=True)
@@ -74,7 +74,7 @@ def test_undo_of_a_mass_deletion_brings_back_every_byte(world: World, killed: bo
         world.telegram.start_bot()
 
     world.telegram.say(anna, "annulla l'ultima operazione")
-    world.telegram.expect(anna, "Annullato", timeout=20)
+    world.telegram.expect(anna, "Annullato")
 
     assert len(remaining(world)) == FILES
     for number in range(FILES):
@@ -85,7 +85,7 @@ def test_undo_that_is_killed_half_way_is_told_and_brought_to_its_end(world: Worl
     """Whatever the kill cuts, the person hears of it, and a second wish puts back the rest."""
     anna = world.host()
     world.telegram.say(anna, "elimina i file txt in ~/notes")
-    world.telegram.expect(anna, str(FILES), timeout=20)
+    world.telegram.expect(anna, str(FILES))
     world.telegram.press(anna, "^✅")
     world.wait_for(lambda: not remaining(world), what="the deletion")
     world.wait_for(
@@ -98,9 +98,9 @@ def test_undo_that_is_killed_half_way_is_told_and_brought_to_its_end(world: Worl
     world.telegram.stop_bot(kill=True)
     before = len(remaining(world))
     world.telegram.start_bot()
-    world.telegram.expect(anna, "interrotto a metà", timeout=10)
+    world.telegram.expect(anna, "interrotto a metà")
     world.telegram.say(anna, "annulla")
-    world.telegram.expect(anna, "Annullato", timeout=20)
+    world.telegram.expect(anna, "Annullato")
 
     assert 3 <= before < FILES
     assert len(remaining(world)) == FILES

@@ -13,6 +13,7 @@ from pathlib import Path
 from core.config import Settings
 from core.store import inbox, outbox
 from core.store.stores import open_stores
+from tests.support import processes
 from tests.support.clock import FrozenClock
 
 TREE = Path(__file__).parents[2]
@@ -55,7 +56,7 @@ WORK = textwrap.dedent(
 
 def live_and_die(home: Path, *, after_s: float) -> list[int]:
     """Let a writer work and kill it; the updates it said it had committed."""
-    process = subprocess.Popen(
+    process = processes.start(
         [sys.executable, "-c", WORK, str(home)], stdout=subprocess.PIPE, text=True, cwd=TREE
     )
     assert process.stdout is not None
@@ -108,7 +109,7 @@ def test_process_that_dies_without_closing_does_not_hang(settings: Settings):
     done = subprocess.run(
         [sys.executable, "-c", code, str(settings.metnos_home)],
         cwd=TREE,
-        timeout=20,
+        timeout=120,
         check=False,
         capture_output=True,
     )

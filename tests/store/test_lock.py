@@ -14,6 +14,7 @@ import pytest
 
 from core.errors import AlreadyRunning, StoreError
 from core.store.lock import LOCK_FILE, engine_lock
+from tests.support import processes
 
 HOLD = textwrap.dedent(
     """
@@ -36,7 +37,7 @@ HOLD = textwrap.dedent(
 
 def launch(home: Path, command: str) -> subprocess.Popen[str]:
     """A process that waits for a line before it tries the lock, and for one before it leaves."""
-    return subprocess.Popen(
+    return processes.start(
         [sys.executable, "-c", HOLD, str(home), command],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -108,7 +109,7 @@ def test_lock_is_released_when_the_body_raises(tmp_path: Path):
 def test_child_that_outlives_the_holder_does_not_hold_on(tmp_path: Path):
     """The bundled model and caged programs are children; a stray one must not block a start."""
     with engine_lock(tmp_path, "run"):
-        child = subprocess.Popen(["sleep", "60"], close_fds=False)
+        child = processes.start(["sleep", "60"], close_fds=False)
     try:
         with engine_lock(tmp_path, "run"):
             assert child.poll() is None

@@ -80,8 +80,8 @@ def line_to(
         await serving.__aexit__(None, None, None)
 
     try:
-        yield asyncio.run_coroutine_threadsafe(enter(), loop).result(10)
-        asyncio.run_coroutine_threadsafe(leave(), loop).result(10)
+        yield asyncio.run_coroutine_threadsafe(enter(), loop).result(60)
+        asyncio.run_coroutine_threadsafe(leave(), loop).result(60)
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()

@@ -55,7 +55,7 @@ class Harness:
         self.stop_bot(kill=True)
         self._run(self.tg.stop())
         self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join(10)
+        self.thread.join(45)
         self.loop.close()
 
     def _run(self, coro, timeout=60):
@@ -67,7 +67,7 @@ class Harness:
         values = {"token": self.tg.token, "base_url": self.tg.base_url, "base_file_url": self.tg.base_file_url, "url": self.tg.url}
         return {k: v.format(**values) for k, v in self.env_map.items()}
 
-    def start_bot(self, wait=30, extra_env=None):
+    def start_bot(self, wait=60, extra_env=None):
         """Returns once the bot polls, or has set its webhook."""
         env = {**(os.environ if self.inherit else {}), **self.bot_env(), **self.env, **(extra_env or {})}
         seen = self.tg.polls_seen + self.tg.webhooks_set
@@ -79,7 +79,7 @@ class Harness:
             raise Failed(f"the bot exited with {self.proc.returncode} at start:\n{self.tail()}")
         return self.proc.pid
 
-    def stop_bot(self, kill=False, grace=15, sig=signal.SIGTERM):
+    def stop_bot(self, kill=False, grace=45, sig=signal.SIGTERM):
         """Returns (exit status, seconds it took). kill=True is the crash: SIGKILL to the bot's whole process group."""
         if self.proc is None:
             return None, 0.0
@@ -97,7 +97,7 @@ class Harness:
     def _kill_group(self):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.proc.pid, signal.SIGKILL)
-        self.proc.wait(15)
+        self.proc.wait(45)
 
     def tail(self, n=30):
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-n:]) if self.log.exists() else ""
@@ -224,7 +224,7 @@ class Harness:
         self.tg.fault(method, **kw)
 
     # ---- expectations --------------------------------------------------------------------------------------------
-    def expect(self, chat=None, text=None, kind=("send", "edit"), timeout=5, buttons=None, no_buttons=None, has=None, reply_to=None, where=None, alert=None):
+    def expect(self, chat=None, text=None, kind=("send", "edit"), timeout=45, buttons=None, no_buttons=None, has=None, reply_to=None, where=None, alert=None):
         """Wait for the next event of the chat that fits, skipping others; later calls look only after it.
         kind: send edit delete answer action draft reaction guest error leave. text: a regex. buttons: regexes that must
         each match a label. has: a field of the message ("document", "location"...). where: a function of the event.

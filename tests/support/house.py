@@ -77,7 +77,7 @@ async def ask(house: House, text: str, **fields: Any) -> TurnClosed:
     return last
 
 
-async def until(test: Callable[[], bool], *, seconds: float = 20) -> None:
+async def until(test: Callable[[], bool], *, seconds: float = 60) -> None:
     """Wait for something that another thread or process does."""
     end = time.monotonic() + seconds
     while not test():

@@ -60,7 +60,7 @@ class World:
             text=True,
             check=check,
             stdin=subprocess.DEVNULL,
-            timeout=60,
+            timeout=120,
         )
 
     def host(self, name: str = "anna", *, lang: str = "it") -> str:
@@ -74,7 +74,7 @@ class World:
         self.telegram.user(name, language_code=lang)
         code = json.loads(self.cli("pair", role, "--json").stdout)["code"]
         self.telegram.say(name, f"/start {code}")
-        self.telegram.expect(name, "", timeout=15)
+        self.telegram.expect(name, "")
         return name
 
     def texts(self, name: str) -> list[str]:
@@ -95,7 +95,7 @@ class World:
         finally:
             connection.close()
 
-    def wait_for(self, test: Any, *, timeout: float = 15, what: str = "it") -> None:
+    def wait_for(self, test: Any, *, timeout: float = 60, what: str = "it") -> None:
         end = time.monotonic() + timeout
         while not test():
             assert time.monotonic() < end, f"{what} did not happen\n{self.telegram.tail()}"

@@ -16,12 +16,12 @@ def test_store_locked_for_long_acknowledges_nothing_and_resumes_by_itself(world)
 
     world.say("alice", "echo due")
     # The busy timeout of the store is ten seconds.
-    world.expect("alice", timeout=14)
+    world.expect("alice")
     told = world.texts("alice")
     assert world.tg.updates, "the update must not be acknowledged"
     blocker.execute("ROLLBACK")
     blocker.close()
-    world.expect("alice", "^due$", timeout=15)
+    world.expect("alice", "^due$")
 
     assert told[0] == "uno"
     assert len(told) == 2

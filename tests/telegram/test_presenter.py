@@ -147,6 +147,6 @@ async def test_progress_whose_send_takes_too_long_is_taken_away(
 
 
 async def _until(test: Any) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(45):
         while not test():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
