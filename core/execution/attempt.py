@@ -12,7 +12,7 @@ from core.execution.consent import Decision
 @dataclass(slots=True)
 class Attempt:
     """`ran`: the program was started; `preview`: what it said that it would change; `journal`: the
-    key of its row; `left_out`: arguments that nobody gave; `decision`: the answer to a question."""
+    key of its row; `left_out`: arguments nobody gave; `decision`: the answer to a question."""
 
     checks: dict[str, str] = field(default_factory=dict)
     resolved: dict[str, Any] = field(default_factory=dict)

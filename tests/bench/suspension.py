@@ -27,7 +27,8 @@ def run(argv: Sequence[str] = ()) -> dict[str, Any]:
 
 async def _run(repeat: int) -> dict[str, Any]:
     async with open_room(_delete, metnos_engine="simple") as room:
-        asked, trusted = [], []
+        asked: list[float] = []
+        trusted: list[float] = []
         for number in range(-3, repeat):
             # Who goes first changes, so that what the first one warms helps both.
             for with_question in (number % 2 == 0, number % 2 == 1):
@@ -59,7 +60,7 @@ async def _deletion(room: Room, name: str, asks: bool) -> float:
         end = (await events_of(room.house, inbound("", kind=InboundKind.CHOICE, data=data)))[-1]
     spent = time.perf_counter() - start - room.apart_s
     if not isinstance(end, TurnClosed) or end.final_kind is not FinalKind.ANSWER or path.exists():
-        raise RuntimeError(f"the turn ended as {end.reply.plain}")
+        raise RuntimeError(f"the turn ended as {end}")
     return spent
 
 
