@@ -88,7 +88,8 @@ class TurnEnds:
                 log_day=day,
             )
             if outcome.state.segment > 1:
-                await self._settle(tx, context.turn_id, now)
+                dropped = outcome.error is not None and outcome.error.code is ErrorCode.CANCELLED
+                await self._settle(tx, context.turn_id, now, dropped=dropped)
             if any("scratchpad_id" in record.shown for record in outcome.state.steps):
                 await scratchpad.close_turn(tx, context.turn_id, now + SCRATCHPAD_TTL)
             if queued:
@@ -134,10 +135,13 @@ class TurnEnds:
         self._log(context.turn_id, line, day)
         return TurnSuspended(context.turn_id, reply, suspension.prompt_key if queued else None)
 
-    async def _settle(self, tx: Transaction, turn_id: str, now: dt.datetime) -> None:
-        """Nothing waits any more: what was claimed is done, what is open is dropped."""
+    async def _settle(
+        self, tx: Transaction, turn_id: str, now: dt.datetime, *, dropped: bool = False
+    ) -> None:
+        """Nothing waits any more: what was claimed is done, unless the person `dropped` it; what
+        is open is dropped."""
         for suspension, state in await suspensions.of_turn(tx, turn_id):
-            claimed = state is SuspensionState.CLAIMED
+            claimed = state is SuspensionState.CLAIMED and not dropped
             await suspensions.settle(
                 tx,
                 suspension.id,

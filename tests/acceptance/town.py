@@ -63,8 +63,8 @@ class Town(World):
         self.wait_for(lambda: not any(self.open_rows().values()), timeout=LONG, what="last commit")
 
     def execute(self, sql: str) -> None:
-        """Change the database while no bot runs."""
-        connection = sqlite3.connect(self.home / "private/metnos.db")
+        """Change the database, beside the bot if it runs."""
+        connection = sqlite3.connect(self.home / "private/metnos.db", timeout=10)
         try:
             with connection:
                 connection.execute(sql)

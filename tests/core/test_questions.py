@@ -364,7 +364,7 @@ async def test_button_of_another_person_is_not_theirs_to_press(tmp_path: Path) -
         end = (await press(house, question, "Sì", sender_id="7"))[-1]
 
         assert isinstance(end, TurnClosed)
-        assert end.reply.plain == "Questa domanda non è per te."
+        assert end.reply.plain == "Risponde solo la persona a cui l'ho chiesto."
         assert path.exists()
         own = (await press(house, question, "Sì"))[-1]
         assert isinstance(own, TurnClosed)

@@ -15,8 +15,13 @@ RULES = [
     Rule(user="a.md", after=1, text="Ok."),
 ]
 WORDS = {
-    "it": ("elimina ~/notes/a.md", "Approvato da te alle", "Hai detto di no alle", "non è per te"),
-    "en": ("delete ~/notes/a.md", "Approved by you at", "You said no at", "not for you"),
+    "it": (
+        "elimina ~/notes/a.md",
+        "Approvato da te alle",
+        "Hai detto di no alle",
+        "a cui l'ho chiesto",
+    ),
+    "en": ("delete ~/notes/a.md", "Approved by you at", "You said no at", "the person I asked"),
 }
 
 
