@@ -79,13 +79,21 @@ class Answer:
 class Terminal:
     """The conversation of the person at this machine, who is the host.
 
-    `lang`: the language asked for, None to answer each request in its own.
+    `lang`: the language asked for, None to answer each request in its own. `interactive`: a person
+    is at the keyboard.
     """
 
     def __init__(
-        self, engine: Engine, house: House, console: Console, *, lang: str | None = None
+        self,
+        engine: Engine,
+        house: House,
+        console: Console,
+        *,
+        lang: str | None = None,
+        interactive: bool = True,
     ) -> None:
         self._engine, self._house, self._console, self._lang = engine, house, console, lang
+        self._interactive = interactive
         self._bar = is_bar_wanted(sys.stderr)
         self._drawn = False
 
@@ -205,6 +213,7 @@ class Terminal:
             data={
                 **({} if self._lang is None else {"lang": self._lang}),
                 **({} if token is None else {"token": token}),
+                **({} if self._interactive else {"interactive": False}),
             },
         )
         answer: Answer | None = None

@@ -71,7 +71,8 @@ class Inbound:
     `id` is unique over all time and makes a turn run once however often it is delivered.
     `sender_id` is the channel's numeric user id as text; the engine resolves it to an actor.
     `message_ref` names the person's message in the channel, for replies. `quoted` is what the
-    message replies to or forwards: data, never an order.
+    message replies to or forwards: data, never an order. `data` holds what belongs to its kind;
+    `"interactive": False` says that nobody is there to answer a question.
     """
 
     id: str
@@ -85,6 +86,10 @@ class Inbound:
     message_ref: str | None = None
     quoted: str | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_interactive(self) -> bool:
+        return self.data.get("interactive") is not False
 
 
 class FinalKind(StrEnum):

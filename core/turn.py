@@ -263,6 +263,8 @@ class Turns:
             talk=[(e.request, e.answer) for e in talk if now - e.ended_at <= CONVERSATION_AGE],
             quoted=inbound.quoted,
             granted=granted,
+            interactive=inbound.is_interactive,
+            scheduled=inbound.kind is InboundKind.SCHEDULED,
         )
         if former is None:
             async with self._stores.main.write() as tx:

@@ -11,12 +11,13 @@ from zoneinfo import ZoneInfo
 
 from core.clock import Clock
 from core.config import Settings
-from core.dialogs import SuspensionState
+from core.dialogs import SuspensionKind, SuspensionState
 from core.errors import ErrorCode, ErrorInfo, MetnosError
 from core.execution.consent import Question
 from core.execution.context import TurnContext
 from core.i18n import Texts
 from core.language import choose_lang
+from core.levels.cap_words import words_at_cap
 from core.levels.renderer import Renderer
 from core.levels.runner import Outcome
 from core.levels.terminator import Closing, Terminator
@@ -106,6 +107,10 @@ class TurnEnds:
         """Let the turn wait: its state, the suspension, its buttons and the question in the outbox
         in one transaction, then the log line of this segment."""
         state, now = outcome.state, self._clock.now()
+        if question.kind is SuspensionKind.CAP:
+            renderer = Renderer(self._texts, context.lang, context.tz, context.scope.home)
+            text = words_at_cap(state, self._terminator, renderer, context.catalog)
+            question = replace(question, text=text)
         asked = ask(
             question, context, state, self._texts, question_id=self._clock.new_id(), now=now
         )

@@ -61,7 +61,8 @@ def ask(
         actor_id=context.actor.id,
         conversation=context.address.key,
         created_at=now,
-        expires_at=now + ttl_of(question.kind, wished_s=question.expires_s),
+        expires_at=now
+        + ttl_of(question.kind, scheduled=context.scheduled, wished_s=question.expires_s),
         fields=fields,
         digest=question.digest,
         prompt_key=f"{context.turn_id}:ask:{question_id[:12]}",
@@ -70,6 +71,7 @@ def ask(
             "programs": programs_of(context, state),
             "asked_at": context.now.isoformat(),
             "quoted": context.quoted,
+            "scheduled": context.scheduled,
             "talk": [[e.request, e.answer] for e in context.conversation],
         },
     )
@@ -112,7 +114,7 @@ def show(
     if suspension.kind is SuspensionKind.APPROVAL:
         if not whole and len(question.targets) > consent.MOST_NAMED:
             choices.append((consent.LIST, texts.say("dialog.list", lang)))
-    else:
+    elif suspension.kind is not SuspensionKind.CAP:
         choices.append((CANCEL, texts.say("dialog.cancel", lang)))
     tokens = {new_token(): choice for choice, _ in choices}
     buttons = [Button(label, token) for token, (_, label) in zip(tokens, choices, strict=True)]

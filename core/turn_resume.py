@@ -171,12 +171,15 @@ class TurnResume:
         which for an approval is a no."""
         if answer is not None and not suspension.is_last:
             return await self._next_field(inbound, actor, suspension, answer)
-        approval = suspension.kind is SuspensionKind.APPROVAL and not suspension.fields
+        at_cap = suspension.kind is SuspensionKind.CAP
+        approval = at_cap or (suspension.kind is SuspensionKind.APPROVAL and not suspension.fields)
         agreed = answer is not None and (not approval or answer.value is True)
         values = {} if answer is None else dialogs.with_answer(suspension, answer)
         decision = Decision(agreed, suspension.digest if agreed else None, values)
         key = "dialog.answered"
-        if approval:
+        if at_cap:
+            key = "cap.extended" if agreed else "cap.left"
+        elif approval:
             key = "dialog.approved" if agreed else "dialog.declined"
         elif answer is None:
             key = "dialog.cancelled"
@@ -212,8 +215,11 @@ class TurnResume:
             talk=[(said, replied) for said, replied in data.get("talk", ())],
             quoted=data.get("quoted"),
             granted=granted,
+            interactive=inbound.is_interactive,
+            scheduled=data.get("scheduled") is True,
         )
-        if error is None and not are_same(data.get("programs") or {}, context):
+        goes_on = agreed or not at_cap
+        if error is None and goes_on and not are_same(data.get("programs") or {}, context):
             error = ErrorInfo(ErrorCode.EXECUTOR_CHANGED)
         asked_at = dt.datetime.fromisoformat(data["asked_at"])
         resumed = Resumed(context, state, Resumption(decision, asked_at), error)

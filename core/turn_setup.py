@@ -56,6 +56,8 @@ class TurnSetup:
         talk: Sequence[tuple[str, str]] = (),
         quoted: str | None = None,
         granted: Granted | None = None,
+        interactive: bool = True,
+        scheduled: bool = False,
     ) -> TurnContext:
         """`talk`: what was asked and answered before in this conversation, oldest first."""
         return TurnContext(
@@ -74,4 +76,6 @@ class TurnSetup:
             ),
             quoted=quoted,
             services=self._settings.services,
+            interactive=interactive,
+            scheduled=scheduled,
         )

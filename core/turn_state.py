@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
 from core.errors import StoreTooNew
@@ -23,6 +24,22 @@ MAX_NON_ACTING_RUN = 3
 MAX_SAME_FAILURE = 2
 MAX_OBSERVATION_BYTES = 4096
 MASS_MUTATION = 20
+
+
+class Cap(StrEnum):
+    """The caps that end a turn and that a person may extend, each once in a turn."""
+
+    STEPS = "steps"
+    SAME_EXECUTOR = "same_executor"
+    IN_A_ROW = "in_a_row"
+
+
+# As much again, once.
+MOST: Mapping[Cap, int] = {
+    Cap.STEPS: MAX_STEPS,
+    Cap.SAME_EXECUTOR: MAX_SAME_EXECUTOR,
+    Cap.IN_A_ROW: MAX_NON_ACTING_RUN,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +122,9 @@ class TurnState:
     `pending` is set while the turn waits for an answer: the call that asked, and those proposed
     along with it. `segment` counts the stretches between questions, `told_steps` the steps that
     earlier ones have logged.
+
+    `extended` are the caps that the person has extended, for this whole turn. `capped` is the
+    refused step while the turn waits for that word.
     """
 
     turn_id: str
@@ -118,6 +138,8 @@ class TurnState:
     pending: tuple[PendingCall, ...] = ()
     segment: int = 1
     told_steps: int = 0
+    extended: tuple[Cap, ...] = ()
+    capped: StepRecord | None = None
 
     def with_step(self, record: StepRecord) -> TurnState:
         return replace(self, steps=(*self.steps, record))
@@ -144,6 +166,8 @@ class TurnState:
             "pending": [call.to_json() for call in self.pending],
             "segment": self.segment,
             "told_steps": self.told_steps,
+            "extended": [cap.value for cap in self.extended],
+            "capped": None if self.capped is None else self.capped.to_json(),
         }
 
     @classmethod
@@ -151,7 +175,7 @@ class TurnState:
         """Read a stored state. Raises `StoreTooNew` for one that a later version wrote."""
         if data.get("version", 0) > VERSION:
             raise StoreTooNew("this turn was begun by a newer version")
-        plan = data.get("plan")
+        plan, capped = data.get("plan"), data.get("capped")
         return cls(
             data["turn_id"],
             data["request"],
@@ -164,4 +188,6 @@ class TurnState:
             tuple(PendingCall(**call) for call in data.get("pending", ())),
             int(data.get("segment", 1)),
             int(data.get("told_steps", 0)),
+            tuple(Cap(cap) for cap in data.get("extended", ())),
+            None if capped is None else StepRecord.from_json(capped),
         )

@@ -8,6 +8,7 @@ from core.clock import Clock
 from core.dialogs import Suspension, SuspensionState
 from core.errors import ErrorCode, ErrorInfo, StoreTooNew
 from core.i18n import Texts
+from core.levels.runner import ended_at_cap
 from core.messages import (
     Actor,
     ChatAddress,
@@ -85,6 +86,8 @@ class Unanswered:
         address = ChatAddress.from_key(stored.conversation)
         now = self._clock.now()
         context = self._setup.context(stored.id, actor, address, stored.lang, now, state.request)
+        if code is ErrorCode.QUESTION_EXPIRED and (end := ended_at_cap(state)) is not None:
+            return await self._ends.close(context, end)
         return await self._ends.cut_short(context, state, ErrorInfo(code))
 
     async def settle(

@@ -43,7 +43,9 @@ def chat(
         console.alarm("cli.no_cage")
     engine = Engine(settings)
     with engine as house:
-        terminal = Terminal(engine, house, console, lang=lang)
+        terminal = Terminal(
+            engine, house, console, lang=lang, interactive=is_asked() and not as_json
+        )
         if once is not None:
             answer = terminal.ask(once)
             if as_json:

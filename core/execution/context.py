@@ -35,6 +35,8 @@ class TurnContext:
 
     `private_hosts`: inner hosts that the actor's calls may reach, `name` or `name:port`.
     `services`: addresses of services by name, "" for one that is off.
+    `interactive`: somebody can answer a question that only asks to go on. `scheduled`: the turn
+    is a task's, and nobody may be there for a while.
     """
 
     turn_id: str
@@ -50,6 +52,8 @@ class TurnContext:
     conversation: tuple[Exchange, ...] = ()
     quoted: str | None = None
     services: Mapping[str, str] = field(default_factory=dict)
+    interactive: bool = True
+    scheduled: bool = False
 
     @property
     def said(self) -> tuple[str, ...]:

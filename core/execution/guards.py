@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from core.catalog.manifest import Manifest
-from core.errors import CallRefused, ErrorCode
+from core.errors import CallRefused, ErrorCode, ErrorInfo
 from core.observation import Effects
 from core.plan import steps_used
 from core.turn_state import (
-    MAX_NON_ACTING_RUN,
-    MAX_SAME_EXECUTOR,
     MAX_SAME_FAILURE,
-    MAX_STEPS,
     MAX_VECTOR_RUN,
+    MOST,
+    Cap,
     StepRecord,
 )
 from core.vocabulary import is_read_only, object_of, verb_of
@@ -129,14 +128,21 @@ def _selection(args: Mapping[str, Any], targets: Sequence[str]) -> str:
     return json.dumps(rest, sort_keys=True, ensure_ascii=False, default=str)
 
 
-def check_steps(steps: Sequence[StepRecord]) -> None:
-    """Raise `CallRefused(cap_steps)` when no further step is left, whatever it may be."""
-    if len(steps) >= MAX_STEPS:
-        raise CallRefused(ErrorCode.CAP_STEPS, f"{MAX_STEPS} steps are the most", limit=MAX_STEPS)
+def check_steps(steps: Sequence[StepRecord], *, extended: Collection[Cap] = ()) -> None:
+    """Raise `CallRefused(cap_steps)` when no further step is left, whatever it may be.
+    `extended`: the caps that the person has extended."""
+    most = most_of(Cap.STEPS, extended)
+    if len(steps) >= most:
+        raise _capped(Cap.STEPS, most, f"{most} steps are the most")
 
 
 def check_caps(
-    steps: Sequence[StepRecord], tool: str, args: Mapping[str, Any], manifest: Manifest | None
+    steps: Sequence[StepRecord],
+    tool: str,
+    args: Mapping[str, Any],
+    manifest: Manifest | None,
+    *,
+    extended: Collection[Cap] = (),
 ) -> None:
     """Raise `CallRefused` with `cap_same_executor` or `vectorise`.
 
@@ -144,23 +150,37 @@ def check_caps(
     one call, and the third such call is refused; a tool that only looks may run three times in a
     row; everything else ten times in a turn. A tool whose only list is `entries` is no vector
     tool here: models fill it by reference alone, so several calls could not have been one.
+    `extended`: the caps that the person has extended.
     """
     if tool == "scratchpad_read":
         return
-    if sum(record.tool == tool and record.ran for record in steps) >= MAX_SAME_EXECUTOR:
-        raise CallRefused(
-            ErrorCode.CAP_SAME_EXECUTOR,
-            f"{tool} ran {MAX_SAME_EXECUTOR} times",
-            limit=MAX_SAME_EXECUTOR,
-        )
+
+    times = most_of(Cap.SAME_EXECUTOR, extended)
+    if sum(record.tool == tool and record.ran for record in steps) >= times:
+        raise _capped(Cap.SAME_EXECUTOR, times, f"{tool} ran {times} times")
     if manifest is not None and _takes_several(manifest):
         check_vector_run([*(r.raw_args for r in _last_run(steps, tool)), args], manifest)
-    elif is_read_only(tool) and len(_last_run(steps, tool)) >= MAX_NON_ACTING_RUN:
-        raise CallRefused(
-            ErrorCode.CAP_SAME_EXECUTOR,
-            f"{tool} ran {MAX_NON_ACTING_RUN} times in a row: answer with what there is",
-            limit=MAX_NON_ACTING_RUN,
-        )
+    elif is_read_only(tool) and len(_last_run(steps, tool)) >= (
+        times := most_of(Cap.IN_A_ROW, extended)
+    ):
+        said = f"{tool} ran {times} times in a row: answer with what there is"
+        raise _capped(Cap.IN_A_ROW, times, said)
+
+
+def most_of(cap: Cap, extended: Collection[Cap]) -> int:
+    """How much a cap lets pass: twice as much once it was extended."""
+    return MOST[cap] * (2 if cap in extended else 1)
+
+
+def cap_of(error: ErrorInfo | None) -> Cap | None:
+    """The cap that an error tells of; None: it tells of something else."""
+    found = None if error is None else error.params.get("cap")
+    return Cap(found) if isinstance(found, str) and found in set(Cap) else None
+
+
+def _capped(cap: Cap, limit: int, detail: str) -> CallRefused:
+    code = ErrorCode.CAP_STEPS if cap is Cap.STEPS else ErrorCode.CAP_SAME_EXECUTOR
+    return CallRefused(code, detail, limit=limit, cap=cap.value)
 
 
 def _last_run(steps: Sequence[StepRecord], tool: str) -> list[StepRecord]:

@@ -127,13 +127,13 @@ class Gate:
         attempt: Attempt,
         on_progress: ProgressSink | None,
     ) -> Observation:
-        guards.check_steps(state.steps)
+        guards.check_steps(state.steps, extended=state.extended)
         lookup = StateLookup(context, state)
         if step.tool in builtins.BUILTINS:
             if step.tool != FINAL_ANSWER and step.tool not in offered:
                 raise CallRefused(ErrorCode.UNKNOWN_TOOL, guards.unknown(step.tool, offered))
             attempt.resolved = arguments.resolve_references(step.args, None, lookup)
-            guards.check_caps(state.steps, step.tool, step.args, None)
+            guards.check_caps(state.steps, step.tool, step.args, None, extended=state.extended)
             attempt.ran = True
             if step.tool == FINAL_ANSWER:
                 return Observation(ok=True, content=str(attempt.resolved.get("text", "")))
@@ -172,7 +172,7 @@ class Gate:
         args = self._ground(context, state, step, manifest, args, attempt)
         urls = _urls(args, executor)
         guards.check_duplicates(state.steps, step.tool, args, [*paths, *urls])
-        guards.check_caps(state.steps, step.tool, step.args, manifest)
+        guards.check_caps(state.steps, step.tool, step.args, manifest, extended=state.extended)
         guards.check_declined(state.steps, attempt.key)
         if attempt.decision is not None and not attempt.decision.agreed:
             attempt.checks["consent"] = "declined"

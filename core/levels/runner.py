@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from core.dialogs import SuspensionKind
-from core.errors import CallRefused, ErrorCode, ErrorInfo, to_error_info
-from core.execution import guards, handle
+from core.errors import CallRefused, ErrorCode, ErrorInfo
+from core.execution import guards
 from core.execution.arguments import resolve_references
 from core.execution.consent import Decision, Question
 from core.execution.context import StateLookup, TurnContext
 from core.execution.invoke import Gate
+from core.levels.pending import pending_of, spent_on, unreadable, waiting_at
 from core.levels.proposal import Proposal, Proposer
 from core.levels.proposers.simple import offered
 from core.levels.validator import problem_of
@@ -25,7 +26,7 @@ from core.llm.client import Usage
 from core.messages import FinalKind, StepFinished, StepProgress, StepStarted, TurnEvent
 from core.observation import Observation
 from core.plan import FINAL_ANSWER, Plan, Step, steps_used
-from core.turn_state import PendingCall, StepRecord, TurnState
+from core.turn_state import MAX_STEPS, MOST, Cap, PendingCall, StepRecord, TurnState
 
 Emit = Callable[[TurnEvent], None]
 
@@ -55,9 +56,10 @@ class Outcome:
 @dataclass(frozen=True, slots=True)
 class Resumption:
     """How a turn that waits goes on: what was decided of the first of its pending calls, and when
-    that was asked, since its arguments may speak of the time."""
+    that was asked, since its arguments may speak of the time. No decision: the call has had no
+    question of its own."""
 
-    decision: Decision
+    decision: Decision | None
     asked_at: dt.datetime
 
 
@@ -114,6 +116,8 @@ class _Walk:
         self.resumption: Resumption | None = None
 
     async def go(self) -> Outcome:
+        if self._state.capped is not None and (end := await self._past_cap()) is not None:
+            return end
         pending = self._state.pending
         if self._state.plan is not None:
             spent = pending[0].spent if pending else {}
@@ -129,13 +133,13 @@ class _Walk:
             if proposal.plan is not None:
                 proposal, problem = await self._valid(proposal, proposal.plan)
                 if problem is not None:
-                    return self._failed(problem)
+                    return await self._long(proposal, problem) or self._failed(problem)
             if proposal.plan is not None:
                 await self._advance(replace(self._state, plan=proposal.plan))
-                return await self._run_plan(proposal.plan, _spent(proposal))
+                return await self._run_plan(proposal.plan, spent_on(proposal))
             if not proposal.calls:
                 return self._end(FinalKind.ANSWER, answer=self._filled(proposal.answer))
-            end = await self._calls_of(_pending(proposal))
+            end = await self._calls_of(pending_of(proposal))
             if end is not None:
                 return end
 
@@ -167,6 +171,54 @@ class _Walk:
             return again, problem
         return again, problem_of(again.plan, self._context.catalog)
 
+    # -- caps -------------------------------------------------------------------------------------
+
+    def _may_extend(self, record: StepRecord) -> bool:
+        """Whether a call was refused by a cap that the person has not extended yet."""
+        cap = guards.cap_of(record.observation.error)
+        return (
+            self._context.interactive
+            and not record.ran
+            and cap is not None
+            and cap not in self._state.extended
+        )
+
+    async def _at_cap(self, record: StepRecord, pending: tuple[PendingCall, ...]) -> Outcome:
+        """Ask whether to go on from the refused call, which is the first of these."""
+        cap = guards.cap_of(record.observation.error) or Cap.STEPS
+        await self._advance(replace(self._state, capped=record))
+        return await self._wait(
+            Question(SuspensionKind.CAP, record.tool, count=MOST[cap]), pending
+        )
+
+    async def _long(self, proposal: Proposal, problem: ErrorInfo) -> Outcome | None:
+        """Ask whether a plan may run that has more steps than a turn, and is right but for that;
+        None: it may not be asked."""
+        plan = proposal.plan
+        if plan is None or len(plan.steps) <= MAX_STEPS:
+            return None
+        step, refused = plan.steps[0], Observation.failed(problem)
+        record = StepRecord(len(self._state.steps) + 1, step.tool, step.args, {}, refused, {})
+        well = problem_of(plan, self._context.catalog, most=2 * MAX_STEPS) is None
+        if not well or not self._may_extend(record):
+            return None
+        await self._advance(replace(self._state, plan=plan))
+        return await self._at_cap(record, (waiting_at(step, spent_on(proposal)),))
+
+    async def _past_cap(self) -> Outcome | None:
+        """What was said at the cap where the turn waited: None and on from the refused call, with
+        the cap extended; or the end that the cap makes."""
+        said, capped = self.resumption, self._state.capped
+        cap = None if capped is None else guards.cap_of(capped.observation.error)
+        if said is None or said.decision is None or not said.decision.agreed or cap is None:
+            end = ended_at_cap(self._state) or self._end(FinalKind.ERROR)
+            await self._advance(end.state)
+            return end
+        self.resumption = replace(said, decision=None)
+        extended = (*self._state.extended, cap)
+        await self._advance(replace(self._state, capped=None, extended=extended))
+        return None
+
     # -- steps ------------------------------------------------------------------------------------
 
     async def _run_plan(self, plan: Plan, spent: Mapping[str, Any]) -> Outcome:
@@ -182,8 +234,9 @@ class _Walk:
             record = await self._invoke(step, "")
             spent_here: Mapping[str, Any] = spent if index == start else {}
             if isinstance(record, Question):
-                waiting = PendingCall(step.tool, step.args, spent=spent_here)
-                return await self._wait(record, (waiting,))
+                return await self._wait(record, (waiting_at(step, spent_here),))
+            if self._may_extend(record):
+                return await self._at_cap(record, (waiting_at(step, spent_here),))
             record = replace(record, **spent_here)
             await self._advance(
                 replace(self._state.with_step(record), next_step=index + 1, pending=())
@@ -236,6 +289,8 @@ class _Walk:
             record = await self._step(call)
             if isinstance(record, Question):
                 return await self._wait(record, tuple(calls[position:]))
+            if self._may_extend(record):
+                return await self._at_cap(record, tuple(calls[position:]))
             await self._advance(replace(self._state.with_step(record), pending=()))
             error = record.observation.error
             if error is not None and error.code in _ENDS:
@@ -246,7 +301,7 @@ class _Walk:
 
     async def _step(self, call: PendingCall) -> StepRecord | Question:
         if call.problem is not None:
-            record: StepRecord | Question = _unreadable(call, self._state.steps)
+            record: StepRecord | Question = unreadable(call, self._state)
         else:
             record = await self._invoke(Step(call.tool, call.args), call.call_id)
         return record if isinstance(record, Question) else replace(record, **call.spent)
@@ -299,45 +354,14 @@ class _Walk:
         )
 
 
-def _spent(proposal: Proposal) -> dict[str, Any]:
-    """What the proposal cost: it stands with the first of its steps."""
-    return {
-        "tokens_in": proposal.usage.tokens_in,
-        "tokens_out": proposal.usage.tokens_out,
-        "cached": proposal.usage.cached,
-        "model_ms": proposal.model_ms,
-    }
-
-
-def _pending(proposal: Proposal) -> tuple[PendingCall, ...]:
-    """The proposed calls, none of which has run."""
-    return tuple(
-        PendingCall(
-            call.step.tool,
-            call.step.args,
-            call.call_id,
-            call.problem,
-            {} if position else _spent(proposal),
-        )
-        for position, call in enumerate(proposal.calls)
+def ended_at_cap(state: TurnState) -> Outcome | None:
+    """The end of a turn that waits at a cap and may not go past it: of the cap's own kind, the
+    refused step among its steps. None: it waits for something else."""
+    refused = state.capped
+    error = None if refused is None else refused.observation.error
+    if refused is None or error is None:
+        return None
+    ended = replace(
+        state.with_step(refused), pending=(), capped=None, next_step=state.next_step + 1
     )
-
-
-def _unreadable(call: PendingCall, steps: Sequence[StepRecord]) -> StepRecord:
-    """A call whose arguments are no JSON object: answered, not run, and counted like any other."""
-    number = len(steps) + 1
-    try:
-        guards.check_steps(steps)
-        observation = Observation.failed(ErrorCode.INVALID_ARGS, call.problem or "")
-    except CallRefused as exc:
-        observation = Observation.failed(to_error_info(exc))
-    return StepRecord(
-        number,
-        call.tool,
-        {},
-        {},
-        observation,
-        handle.shown_small(observation) or {},
-        {"validation": "unreadable"},
-        call_id=call.call_id,
-    )
+    return Outcome(ended, _ENDS.get(error.code, FinalKind.ERROR), error=error)

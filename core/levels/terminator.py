@@ -114,6 +114,13 @@ class Terminator:
             )
         return blocks
 
+    def so_far(self, steps: Sequence[StepRecord], renderer: Renderer) -> str:
+        """What these steps changed, in a line for each kind; or that they changed nothing."""
+        blocks = self._effects(steps, renderer)
+        if not blocks:
+            return self.texts.say("cap.nothing_changed", renderer.lang)
+        return "\n".join(block.text for block in blocks)
+
     # -- pieces -----------------------------------------------------------------------------------
 
     def _spoken(

@@ -23,15 +23,17 @@ from core.plan import (
     references_in,
     steps_used,
 )
-from core.turn_state import MAX_STEPS
+from core.turn_state import MAX_STEPS, Cap
 
 
-def problem_of(plan: Plan, catalog: Catalog) -> ErrorInfo | None:
-    """The first thing wrong with a plan, None when it may run."""
+def problem_of(plan: Plan, catalog: Catalog, *, most: int = MAX_STEPS) -> ErrorInfo | None:
+    """The first thing wrong with a plan, None when it may run. `most`: how many steps it may
+    have."""
     if not plan.steps:
         return None
-    if len(plan.steps) > MAX_STEPS:
-        return ErrorInfo(ErrorCode.CAP_STEPS, {"limit": MAX_STEPS}, detail="too many steps")
+    if len(plan.steps) > most:
+        params = {"limit": most, "cap": Cap.STEPS.value}
+        return ErrorInfo(ErrorCode.CAP_STEPS, params, detail="too many steps")
     for number, step in enumerate(plan.steps, start=1):
         try:
             _check(number, step, catalog)

@@ -128,3 +128,21 @@ def test_terminal_left_at_a_question_does_nothing(env: dict[str, str], note: Pat
 
     assert person.leave() == 0
     assert note.exists()
+
+
+@pytest.mark.parametrize("way", ["once", "pipe", "json"])
+def test_cap_without_anybody_at_the_keyboard_ends_the_turn(
+    cli: Cli, script: Script, note: Path, way: str
+):
+    zones = ["Rome", "Tokyo", "Lima", "Paris"]
+    script([Rule(calls=lambda a: [("get_now", {"timezone": zones[len(a.results)]})])])
+    request = "che ore sono a Roma, Tokyo, Lima e Parigi?"
+
+    if way == "pipe":
+        ran = cli("chat", stdin=f"{request}\n")
+    else:
+        ran = cli("chat", "--once", request, *(["--json"] if way == "json" else []))
+
+    assert ran.status == 1
+    assert "troppe volte (3)" in ran.out
+    assert "Vado avanti" not in ran.out

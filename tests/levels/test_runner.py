@@ -23,7 +23,7 @@ async def test_run_of_a_model_that_keeps_inventing_tools_ends_at_the_step_cap(
 ) -> None:
     rules = [Rule(calls=lambda a: [(f"get_thing_{len(a.body['messages'])}", {})])]
     async with open_scripted(tmp_path, rules) as (house, model):
-        closed = await ask(house, "fai qualcosa")
+        closed = await ask(house, "fai qualcosa", data={"interactive": False})
 
         assert closed.final_kind is FinalKind.CAP_STEPS
         assert "30 passi" in closed.reply.plain
@@ -35,7 +35,8 @@ async def test_run_of_one_tool_asked_over_and_over_says_which_cap_was_hit(tmp_pa
     zones = ["Roma", "Tokyo", "Lima", "Parigi"]
     rules = [Rule(calls=lambda a: [("get_now", {"timezone": zones[len(a.results)]})])]
     async with open_scripted(tmp_path, rules) as (house, _):
-        closed = await ask(house, "che ore sono a Roma, Tokyo, Lima e Parigi?")
+        request = "che ore sono a Roma, Tokyo, Lima e Parigi?"
+        closed = await ask(house, request, data={"interactive": False})
 
         assert closed.final_kind is FinalKind.CAP_SAME_EXECUTOR
         assert "(3)" in closed.reply.plain
