@@ -12,7 +12,7 @@ import shutil
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from getpass import getpass
 from typing import Any
 
@@ -23,6 +23,7 @@ from bot.engine import Engine
 from bot.prompt import typed
 from bot.terminal_text import choices, chosen, reply_lines
 from core.messages import (
+    ButtonsChanged,
     ChatAddress,
     FinalKind,
     Inbound,
@@ -51,11 +52,19 @@ class Answer:
     steps: list[dict[str, Any]] = field(default_factory=list)
     settled: list[str] = field(default_factory=list)
     """What became of the questions that were answered, in words."""
+    changed: Reply | None = None
+    """The buttons that stand under an earlier answer from now on."""
 
     @property
     def question(self) -> Reply | None:
         """What the turn waits for; None: it has ended."""
         return self.closed.reply if isinstance(self.closed, TurnSuspended) else None
+
+    @property
+    def offer(self) -> Reply | None:
+        """What can be chosen by its number now, besides anything else that may be said."""
+        shown = self.changed if self.changed is not None else self.closed.reply
+        return shown if choices(shown) else None
 
     @property
     def is_answered(self) -> bool:
@@ -101,7 +110,7 @@ class Terminal:
         """Run one turn and wait for its end. Ctrl-C stops the turn, whose end says what had been
         done; a second Ctrl-C raises `KeyboardInterrupt`.
 
-        `question`: what was asked last and may be answered by this, also with a number.
+        `question`: what was asked or offered last and may be answered by this, also with a number.
         """
         token = None if question is None else chosen(question, text)
         future = self._engine.start(self._turn(text, token))
@@ -121,6 +130,7 @@ class Terminal:
         with suppress(ImportError):
             import readline  # noqa: F401 - gives `input` line editing and history
         prompt = self._console.say("cli.chat.prompt")
+        offer: Reply | None = None
         while True:
             try:
                 text = typed(input, prompt)
@@ -131,8 +141,10 @@ class Terminal:
                 return
             if text.strip():
                 self._console.line()
-                if self.go_on(self.ask(text)).question is not None:
+                answer = self.go_on(self.ask(text, question=offer))
+                if answer.question is not None:
                     return
+                offer = answer.offer
                 self._console.line()
 
     def go_on(self, answer: Answer) -> Answer:
@@ -150,17 +162,17 @@ class Terminal:
     def answer_lines(self, lines: Iterable[str], *, as_json: bool = False) -> bool:
         """Answer one request a line, in order, each echoed before its answer (as JSON: one
         document a line). Whether all were answered."""
-        well, question = True, None
+        well, question, offer = True, None, None
         for line in lines:
             text = line.strip()
             if not text:
                 continue
             if not as_json:
                 self._console.line(f"> {text}")
-            answer = self.ask(text, question=question)
+            answer = self.ask(text, question=question or offer)
             # A question counts by what becomes of it in the next line.
             well = well and (question is None or bool(answer.settled))
-            question = answer.question
+            question, offer = answer.question, answer.offer
             well = well and (answer.is_answered or question is not None)
             if as_json:
                 self._console.json_line({"request": text, **answer.to_json()})
@@ -177,8 +189,10 @@ class Terminal:
             self._console.line()
         self.show(answer.closed.reply)
 
-    def show(self, reply: Reply) -> None:
-        """Print a reply on standard output."""
+    def show(self, reply: Reply, *, once: bool = False) -> None:
+        """Print a reply on standard output; `once`: nothing can be said to it."""
+        if once and reply.expects is None:
+            reply = replace(reply, buttons=())
         if reply.repeated:
             self._console.line(self._console.texts.say("telegram.repeated", reply.lang))
         for line in reply_lines(reply, styled=is_bar_wanted(sys.stdout)):
@@ -219,15 +233,18 @@ class Terminal:
         answer: Answer | None = None
         steps: list[dict[str, Any]] = []
         settled: list[str] = []
+        changed: Reply | None = None
         phrase = ""
         async for event in self._house.turns.run(inbound):
             match event:
                 case StepFinished():
                     steps.append({"number": event.number, "tool": event.tool, "ok": event.ok})
                 case TurnClosed() | TurnSuspended():
-                    answer = Answer(event, steps, settled)
+                    answer = Answer(event, steps, settled, changed)
                 case QuestionSettled():
                     settled.append(event.text)
+                case ButtonsChanged():
+                    changed = event.reply
                 case _:
                     phrase = self._progress(event, phrase)
         self._clear()

@@ -136,8 +136,9 @@ class Reply:
     """What a person is told. Blocks are shown in order, apart from each other by an empty line
     (`small` by a line break).
 
-    A question has `buttons`, row by row, or `expects` a text or a place; `secret` says that the
-    answer is to be taken out of the chat.
+    A question `expects` a tap, a text or a place, and may have `buttons`, row by row; `secret`
+    says that the answer is to be taken out of the chat. Buttons of a reply that expects nothing
+    are things that can be done about it, now or later.
     """
 
     blocks: tuple[Block, ...]
@@ -232,6 +233,16 @@ class QuestionSettled:
 
 
 @dataclass(frozen=True, slots=True)
+class ButtonsChanged:
+    """Other buttons, those of `reply`, stand under an answer from now on. The change stands in the
+    outbox already (`outbox_key` is the row that showed the answer; None: no outbox)."""
+
+    turn_id: str
+    reply: Reply
+    outbox_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TurnSuspended:
     """The turn waits for an answer, in the store and nowhere else. The question stands in the
     outbox under `outbox_key` already (None: the channel shows `reply` itself)."""
@@ -260,6 +271,7 @@ TurnEvent = (
     | StepFinished
     | TextDelta
     | QuestionSettled
+    | ButtonsChanged
     | TurnSuspended
     | TurnClosed
 )

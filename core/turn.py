@@ -12,6 +12,7 @@ import logging
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass
 
+from core import turn_offers
 from core.catalog.loader import CatalogLoader
 from core.clock import Clock
 from core.config import Settings
@@ -46,16 +47,17 @@ from core.messages import (
     TurnSuspended,
 )
 from core.redaction import redact
-from core.store import actors, effects, grants, turns
+from core.store import actors, grants, turns
 from core.store.grants import Granted
 from core.store.stores import Stores
 from core.store.turn_log import TurnLog, append_missing
+from core.turn_actions import TurnActions
 from core.turn_ends import TurnEnds
 from core.turn_resume import Resumed, TurnResume
 from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
 from core.turn_unanswered import Unanswered
-from core.turn_undo import undo_closing, undo_turn
+from core.turn_undo import press_undo, undo_closing, undo_turn
 
 log = logging.getLogger(__name__)
 
@@ -128,6 +130,15 @@ class Turns:
             ends=self._ends,
             setup=self._setup,
             late=self._late,
+        )
+        self._actions = TurnActions(
+            stores=stores,
+            clock=clock,
+            texts=texts,
+            ends=self._ends,
+            setup=self._setup,
+            late=self._late,
+            handlers={turn_offers.UNDO: press_undo},
         )
         self._locks: dict[str, asyncio.Lock] = {}
         self._running: dict[str, _Running] = {}
@@ -244,7 +255,11 @@ class Turns:
         if former is not None and former.state != "running":
             queue.put_nowait(await self._late.told_before(former))
             return
-        taken = await self._resume.take(inbound, actor) if former is None else None
+        if former is None:
+            taken = await self._actions.take(inbound, actor)
+            taken = taken or await self._resume.take(inbound, actor)
+        else:
+            taken = await self._actions.take_up(former, actor, inbound.address)
         if taken is not None:
             for event in taken.events:
                 queue.put_nowait(event)
@@ -280,10 +295,6 @@ class Turns:
                     now=now,
                 )
         state = TurnState(turn_id, context.request)
-        if former is not None and await self._has_effects(turn_id):
-            interrupted = ErrorInfo(ErrorCode.INTERRUPTED)
-            queue.put_nowait(await self._ends.cut_short(context, state, interrupted))
-            return
         await self._through(context, state, queue, refusal=_refusal(inbound, request, context))
 
     async def _go_on(self, resumed: Resumed, queue: asyncio.Queue[TurnEvent | None]) -> None:
@@ -337,10 +348,6 @@ class Turns:
             log.exception("end failed", extra={"turn_id": context.turn_id})
             return await self._ends.cut_short(context, outcome.state, to_error_info(exc))
 
-    async def _has_effects(self, turn_id: str) -> bool:
-        async with self._stores.main.read() as tx:
-            return bool(await effects.of_turn(tx, turn_id))
-
     async def _outcome(
         self,
         context: TurnContext,
@@ -361,7 +368,10 @@ class Turns:
             running.state = new
 
         try:
-            if resumption is None and is_undo_request(context.request):
+            undoing = running.state.engine == turn_offers.UNDO_ENGINE or is_undo_request(
+                context.request
+            )
+            if resumption is None and undoing:
                 return await undo_turn(
                     self._undo, self._texts, context, running.state, queue.put_nowait, on_state
                 )

@@ -15,6 +15,7 @@ from core.dialogs import SuspensionKind, SuspensionState
 from core.errors import ErrorCode, ErrorInfo, MetnosError
 from core.execution.consent import Question
 from core.execution.context import TurnContext
+from core.execution.undo_steps import is_undoable
 from core.i18n import Texts
 from core.language import choose_lang
 from core.levels.cap_words import words_at_cap
@@ -29,10 +30,10 @@ from core.store import effects, outbox, scratchpad, suspensions, turns, usage
 from core.store.database import Transaction
 from core.store.stores import Stores
 from core.store.turn_log import TurnLog
+from core.turn_offers import UNDO, UNDO_ENGINE, Offer, Rows, draw, shown_key
 from core.turn_question import ask
 from core.turn_report import log_line
 from core.turn_state import StepRecord, TurnState
-from core.turn_undo import UNDO_ENGINE
 
 log = logging.getLogger(__name__)
 
@@ -60,9 +61,15 @@ class TurnEnds:
         self._to_mark: list[str] = []
 
     async def close(
-        self, context: TurnContext, outcome: Outcome, *, closing: Closing | None = None
+        self,
+        context: TurnContext,
+        outcome: Outcome,
+        *,
+        closing: Closing | None = None,
+        offers: Rows = (),
     ) -> TurnClosed:
-        """Write the end: turn, reply, journal and usage in one transaction, then the log line."""
+        """Write the end: turn, reply with what its buttons do, journal and usage in one
+        transaction, then the log line. `offers`: rows of buttons besides those every end has."""
         made = closing or self._terminator.close(
             outcome,
             request=context.request,
@@ -72,9 +79,10 @@ class TurnEnds:
             catalog=context.catalog,
         )
         outcome = replace(outcome, error=made.error or outcome.error)
-        reply, now = made.reply, self._clock.now()
+        drawn = draw([*offers, *_offers_of(outcome)], self._texts, context.lang)
+        reply, now = replace(made.reply, buttons=drawn.buttons), self._clock.now()
         line, day = self._line(context, outcome, reply, now, made.unbacked)
-        key = f"{context.turn_id}:final"
+        key = shown_key(context)
         queued = context.address.channel in self.outbox_channels
         async with self._stores.main.write() as tx:
             await self.mark_logged(tx)
@@ -87,6 +95,14 @@ class TurnEnds:
                 answer=reply.plain,
                 reply=reply.to_json(),
                 log_day=day,
+            )
+            await drawn.store(
+                tx,
+                turn_id=context.turn_id,
+                actor_id=context.actor.id,
+                conversation=context.address.key,
+                shown_key=key,
+                now=now,
             )
             if outcome.state.segment > 1:
                 dropped = outcome.error is not None and outcome.error.code is ErrorCode.CANCELLED
@@ -215,11 +231,12 @@ class TurnEnds:
         ) / 1_000_000
 
     async def cut_short(
-        self, context: TurnContext, state: TurnState, error: ErrorInfo
+        self, context: TurnContext, state: TurnState, error: ErrorInfo, *, offers: Rows = ()
     ) -> TurnClosed:
         """Close a turn that did not come to its end, from what the journal knows.
 
-        A change that was begun and not settled is unknown: said, and never run again.
+        A change that was begun and not settled is unknown: said, and never run again. `offers`:
+        rows of buttons for what may be done about it.
         """
         async with self._stores.main.write() as tx:
             journal = await effects.of_turn(tx, context.turn_id)
@@ -237,7 +254,7 @@ class TurnEnds:
         renderer = Renderer(self._texts, context.lang, context.tz, context.scope.home)
         blocks = self._terminator.failure(error, state, renderer)
         reply = Reply(tuple(blocks), context.lang, context.turn_id, FinalKind.ERROR)
-        return await self.close(context, outcome, closing=Closing(reply))
+        return await self.close(context, outcome, closing=Closing(reply), offers=offers)
 
     def unkept(self, inbound: Inbound, error: ErrorInfo) -> TurnClosed:
         """An end that stands nowhere, for when there is no turn to close."""
@@ -256,6 +273,13 @@ class TurnEnds:
         if self._to_mark:
             async with self._stores.main.write() as tx:
                 await self.mark_logged(tx)
+
+
+def _offers_of(outcome: Outcome) -> Rows:
+    """What every end offers: ↩️ where something of it can be taken back."""
+    if outcome.state.engine == UNDO_ENGINE or not any(map(is_undoable, outcome.state.steps)):
+        return ()
+    return ((Offer(UNDO, "action.undo"),),)
 
 
 def _source(state: TurnState) -> str:
@@ -286,4 +310,6 @@ def _from_journal(effect: effects.StoredEffect) -> StepRecord:
         if done
         else Observation.failed(ErrorCode.INTERRUPTED, effects=found)
     )
-    return StepRecord(effect.step, effect.tool, {}, {}, observation, {}, ran=True, preview=summary)
+    way_back = effect.expected.get("undo") if isinstance(effect.expected, Mapping) else None
+    preview = {**summary, "undo": way_back}
+    return StepRecord(effect.step, effect.tool, {}, {}, observation, {}, ran=True, preview=preview)

@@ -46,7 +46,7 @@ class Resumed:
 
     context: TurnContext
     state: TurnState
-    resumption: Resumption
+    resumption: Resumption | None = None
     error: ErrorInfo | None = None
 
 

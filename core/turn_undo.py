@@ -17,9 +17,13 @@ from core.levels.runner import Outcome
 from core.levels.terminator import Closing
 from core.messages import Block, FinalKind, Reply, StepFinished, StepStarted, TurnEvent
 from core.observation import Observation
+from core.plan import Plan, Step
+from core.turn_actions import Act, Press
+from core.turn_offers import UNDO_ENGINE
 from core.turn_state import StepRecord, TurnState
 
-UNDO_ENGINE = "undo"
+UNDO_COMMAND = "/undo"
+_TURN = "turn"
 MOST_QUOTED = 80
 
 
@@ -31,13 +35,15 @@ async def undo_turn(
     emit: Callable[[TurnEvent], None],
     on_state: Callable[[TurnState], Awaitable[None]],
 ) -> Outcome:
-    """Walk a turn whose only step is taking back the last one that changed something."""
+    """Walk a turn whose only step is taking back the last one that changed something; one that a
+    button began takes back that button's turn, or says why not."""
+    planned = state.plan.steps[0].args if state.plan is not None else {}
     state = TurnState(state.turn_id, state.request, engine=UNDO_ENGINE)
     number = len(state.steps) + 1
     phrase = texts.say("undo.phrase", context.lang)
     emit(StepStarted(context.turn_id, number, UNDO_LAST_TURN, phrase))
     started = undo.clock.monotonic()
-    seen, key = await undo.put_back_last(context, state)
+    seen, key = await undo.put_back_last(context, state, only=planned.get(_TURN))
     record = StepRecord(
         number=number,
         tool=UNDO_LAST_TURN,
@@ -53,6 +59,13 @@ async def undo_turn(
     state = state.with_step(record)
     await on_state(state)
     return Outcome(state, FinalKind.ANSWER if seen.ok else FinalKind.ERROR, error=seen.error)
+
+
+async def press_undo(press: Press) -> Act:
+    """What ↩️ under an answer does: its turn is taken back, in a turn of its own."""
+    step = Step(UNDO_LAST_TURN, {_TURN: press.action.turn_id})
+    state = TurnState("", UNDO_COMMAND, Plan((step,)), engine=UNDO_ENGINE)
+    return Act(settles="action.undo.pressed", begins=state)
 
 
 def undo_closing(texts: Texts, context: TurnContext, outcome: Outcome) -> Closing | None:
@@ -80,6 +93,8 @@ class _Words:
         match facts.get("status"):
             case "nothing":
                 return [say("undo.nothing")]
+            case "not_last":
+                return [say("undo.not_last", **self._facts(facts))]
             case "already":
                 return [
                     say("undo.already", **self._facts(facts), at=self._when(facts, "undone_at"))

@@ -99,7 +99,9 @@ LAYERS = {
     "core.turn_report": 3,
     # 4 doors
     "core.turn": 4,
+    "core.turn_actions": 4,
     "core.turn_ends": 4,
+    "core.turn_offers": 4,
     "core.turn_question": 4,
     "core.turn_resume": 4,
     "core.turn_setup": 4,

@@ -53,7 +53,7 @@ def chat(
             elif is_asked():
                 answer = terminal.go_on(answer)
             else:
-                terminal.show(answer.closed.reply)
+                terminal.show(answer.closed.reply, once=True)
             return 0 if answer.is_answered else FAULT
         _say_which_model(session, configured=house.tiers.configured, bundled=house.server)
         if is_asked():

@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from telegram import Bot, InputFile, LinkPreviewOptions
+from telegram import Bot, InlineKeyboardMarkup, InputFile, LinkPreviewOptions
 from telegram.error import TelegramError
 
 from bot.telegram import standing
 from bot.telegram.faults import EditAgain, Fault, FaultKind, classify
 from bot.telegram.formatting import render, with_note
-from bot.telegram.keyboards import Markup, is_question, markup
+from bot.telegram.keyboards import Markup, is_question, markup, may_settle
 from bot.telegram.pacing import Gate
 from bot.telegram.parts import Part, clean
 from bot.telegram.presenter import Presenter
@@ -103,13 +103,15 @@ class Delivery:
     async def _send_parts(self, item: OutboxItem) -> int | None:
         if (settled := questions.settled_key(item.body)) is not None:
             return await self._settling.settle(item, settled)
+        if (shown := questions.redrawn_key(item.body)) is not None:
+            return await self._settling.redraw(item, shown)
         reply = Reply.from_json(item.body)
         keyboard = self._keyboard(item, reply)
         rendered = render(
             reply,
             too_long=self._texts.say("telegram.too_long", reply.lang),
             empty=self._texts.say("telegram.empty", reply.lang),
-            room=ROOM if is_question(reply) else 0,
+            room=ROOM if may_settle(reply) else 0,
         )
         first_key = _first_key(item)
         at = await self._first_part(item, first_key)
@@ -121,9 +123,12 @@ class Delivery:
                 await self._send_part(item, note)
         message_id: int | None = None
         for number, part in enumerate(parts):
-            edited = await self._into_progress(item, part) if at == 0 and number == 0 else None
             is_last = number == len(parts) - 1 and rendered.document is None
-            message_id = edited or await self._send_part(item, part, keyboard if is_last else None)
+            under = keyboard if is_last else None
+            edited = None
+            if at == 0 and number == 0:
+                edited = await self._into_progress(item, part, under)
+            message_id = edited or await self._send_part(item, part, under)
             self._parts_sent[first_key] = at = at + 1
             if number < len(parts) - 1 or rendered.document is not None:
                 self._noted.add(first_key)
@@ -158,7 +163,9 @@ class Delivery:
             return self._parts_sent[first_key]
         return 0
 
-    async def _into_progress(self, item: OutboxItem, part: Part) -> int | None:
+    async def _into_progress(
+        self, item: OutboxItem, part: Part, keyboard: Markup | None
+    ) -> int | None:
         """Let a young progress message become the answer; delete an old one. None: send anew.
 
         A question is always sent anew: it must ring, and not every keyboard can be edited in.
@@ -171,8 +178,10 @@ class Delivery:
             return None
         chat_id = int(item.address.chat_id)
 
+        inline = keyboard if isinstance(keyboard, InlineKeyboardMarkup) else None
+
         async def edit(part: Part) -> int:
-            return await self._edit(chat_id, progress.message_id, part)
+            return await self._edit(chat_id, progress.message_id, part, inline)
 
         if progress.age_s < BECOMES_ANSWER_S and not is_question(Reply.from_json(item.body)):
             try:
@@ -219,7 +228,9 @@ class Delivery:
             log.warning("formats refused", extra={"key": item.key, "detail": exc.message[:200]})
             return await say(Part(part.text))
 
-    async def _edit(self, chat_id: int, message_id: int, part: Part) -> int:
+    async def _edit(
+        self, chat_id: int, message_id: int, part: Part, keyboard: InlineKeyboardMarkup | None
+    ) -> int:
         await self._gate.acquire(str(chat_id))
         try:
             await self._bot.edit_message_text(
@@ -228,6 +239,7 @@ class Delivery:
                 message_id,
                 entities=part.entities,
                 link_preview_options=_NO_PREVIEW,
+                reply_markup=keyboard,
             )
         except TelegramError as exc:
             if classify(exc).kind is not FaultKind.UNCHANGED:

@@ -36,6 +36,7 @@ from core.i18n import Texts
 from core.messages import (
     Actor,
     Block,
+    ButtonsChanged,
     ChatAddress,
     Inbound,
     QuestionSettled,
@@ -114,6 +115,8 @@ class Handlers:
                     await hears(event)
                 if isinstance(event, QuestionSettled):
                     await self._settle(event, inbound.lang or self._lang)
+                elif isinstance(event, ButtonsChanged):
+                    self._sender.wake()
                 await self._presenter.show(inbound.address, event)
                 if isinstance(event, TurnClosed) and event.outbox_key is None:
                     unkept = event.reply

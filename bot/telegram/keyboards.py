@@ -28,8 +28,13 @@ _MAX_LABEL = 60
 
 
 def is_question(reply: Reply) -> bool:
-    """Whether the reply waits for something, by a keyboard or by what it expects."""
-    return bool(reply.buttons) or reply.expects is not None
+    """Whether the reply waits for something; buttons alone may be pressed or not."""
+    return reply.expects is not None
+
+
+def may_settle(reply: Reply) -> bool:
+    """Whether something may come to stand in the place of its buttons."""
+    return bool(reply.buttons) or is_question(reply)
 
 
 def asks_place(reply: Reply) -> bool:

@@ -23,6 +23,7 @@ from core.clock import Clock
 from core.errors import StoreError
 from core.i18n import Texts
 from core.messages import (
+    ButtonsChanged,
     ChatAddress,
     QuestionSettled,
     StepProgress,
@@ -114,7 +115,7 @@ class Presenter:
         match event:
             case TurnStarted(turn_id=turn_id, lang=lang):
                 view.turn_id, view.lang = turn_id, lang
-            case QuestionSettled(turn_id=turn_id):
+            case QuestionSettled(turn_id=turn_id) | ButtonsChanged(turn_id=turn_id):
                 view.turn_id = turn_id
             case StepStarted(turn_id=turn_id, phrase=phrase):
                 view.turn_id = turn_id

@@ -44,13 +44,8 @@ class Settling:
 
         Done again it changes nothing more. Raises `EditAgain` or `TelegramError`.
         """
-        async with self._store.read() as tx:
-            rows = [
-                await outbox.find(tx, key)
-                for key in (question_key + self._repeat_mark, question_key)
-            ]
-        shown = next((row for row in rows if row is not None and row.message_id), None)
-        if shown is None or not (shown.message_id or "").isdecimal():
+        shown = await self._shown(question_key)
+        if shown is None:
             return None
         question = Reply.from_json(shown.body)
         decision = clean(Reply.from_json(item.body).plain).strip()[:_MOST_CHARS]
@@ -62,6 +57,39 @@ class Settling:
             with suppress(TelegramError):  # it is gone, or a file: then only the buttons go
                 await self._bot.edit_message_reply_markup(int(item.address.chat_id), message_id)
         return await self._say(item, decision, removes=is_private and asks_place(question))
+
+    async def redraw(self, item: OutboxItem, shown_key: str) -> int | None:
+        """Put the buttons of `item` under a message that stands, in the place of its own; its id,
+        None when it was never seen. Done again it changes nothing more. Raises like `settle`."""
+        shown = await self._shown(shown_key)
+        if shown is None:
+            return None
+        is_private = not shown.address.chat_id.startswith("-")
+        buttons = markup(Reply.from_json(item.body), is_private=is_private)
+        message_id = int(shown.message_id or 0)
+        inline = buttons if isinstance(buttons, InlineKeyboardMarkup) else None
+        await self._gate.acquire(item.address.chat_id)
+        try:
+            await self._bot.edit_message_reply_markup(
+                int(item.address.chat_id), message_id, reply_markup=inline
+            )
+        except TelegramError as exc:
+            fault = classify(exc)
+            match fault.kind:
+                case FaultKind.UNCHANGED | FaultKind.REFUSED:
+                    log.info("buttons not redrawn", extra={"detail": fault.detail})
+                case FaultKind.GONE:
+                    raise
+                case _:
+                    raise EditAgain(fault) from exc
+        return message_id
+
+    async def _shown(self, key: str) -> OutboxItem | None:
+        """The row whose message is the one to change; None when nobody has seen it."""
+        async with self._store.read() as tx:
+            rows = [await outbox.find(tx, one) for one in (key + self._repeat_mark, key)]
+        shown = next((row for row in rows if row is not None and row.message_id), None)
+        return shown if shown is not None and (shown.message_id or "").isdecimal() else None
 
     async def _edit(self, item: OutboxItem, message_id: int, part: Part) -> bool:
         """Whether the message now shows the part and no buttons; False: it cannot be edited."""

@@ -53,12 +53,13 @@ class Undo:
     clock: Clock
 
     async def put_back_last(
-        self, context: TurnContext, state: TurnState
+        self, context: TurnContext, state: TurnState, *, only: str | None = None
     ) -> tuple[Observation, str | None]:
         """Take back the last turn of this actor that changed something; what came of it, and the
         key of the journal entry that is to be closed with it (None: nothing was begun).
 
-        `metadata.status` is `undone`, `already` (it was, at `undone_at`), or `nothing`; with
+        `only`: the turn that it must be. `metadata.status` is `undone`, `already` (it was, at
+        `undone_at`), `not_last` (another one changed something since), or `nothing`; with
         `undone` there is one entry per item: `path`, `did` (restore, move, remove, already), or
         its error. Of any number of calls one does it, the others are `already`.
         """
@@ -68,6 +69,11 @@ class Undo:
             journal = await effects.last_to_undo(tx, context.actor.id)
             if not journal:
                 return Observation(ok=True, metadata={"status": "nothing"}), None
+            if only is not None and journal[0].turn_id != only:
+                if await effects.undone_at(tx, only) is None:
+                    newer = _about(journal, await turns.get(tx, journal[0].turn_id))
+                    return Observation(ok=True, metadata={"status": "not_last", **newer}), None
+                journal = await effects.of_turn(tx, only)
             about = _about(journal, await turns.get(tx, journal[0].turn_id))
             undone_at = await effects.undone_at(tx, journal[0].turn_id)
             if undone_at is not None:

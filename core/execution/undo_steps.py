@@ -11,7 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from core.observation import Effects
 from core.store.effects import UNDO_LAST_TURN, EffectState, StoredEffect
+from core.turn_state import StepRecord
 
 __all__ = ["UNDO_LAST_TURN", "UndoItem", "is_undo_request", "items_of", "speaks_of_undo"]
 
@@ -76,6 +78,12 @@ def is_undo_request(text: str) -> bool:
 def speaks_of_undo(text: str) -> bool:
     """Whether a request has a word of taking back in it, so that the tool for it is offered."""
     return _SPEAKS.search(_bare(text)) is not None
+
+
+def is_undoable(record: StepRecord) -> bool:
+    """Whether a step changed something for which its preview knew a way back."""
+    changed = record.observation.effects is Effects.DONE
+    return changed and record.preview is not None and bool(record.preview.get("undo"))
 
 
 def items_of(effects: Sequence[StoredEffect]) -> list[UndoItem]:

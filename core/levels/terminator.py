@@ -14,6 +14,7 @@ from typing import Any
 from core.catalog.loader import Catalog
 from core.errors import ErrorCode, ErrorInfo
 from core.execution import guards
+from core.execution.undo_steps import is_undoable
 from core.i18n import Texts
 from core.levels.honesty import check_claims, names_change
 from core.levels.partial import acts, failure_of, undone_of
@@ -78,7 +79,10 @@ class Terminator:
                 blocks += self._not_done(state, renderer)
         elif kind is FinalKind.ANSWER:
             blocks = self._rendered(state.steps, renderer, catalog)
-            blocks += self._effects(_used(state.steps), renderer)
+            told = _used(state.steps)
+            blocks += self._effects(told, renderer)
+            if any(is_undoable(record) for record in state.steps if record not in told):
+                blocks.append(Block("small", self.texts.say("effect.can_undo", lang)))
         else:
             error = error or ErrorInfo(ErrorCode.INTERNAL)
             blocks = self._found_so_far(state.steps, renderer, catalog)
@@ -210,6 +214,8 @@ class Terminator:
             line = self.texts.say(key, renderer.lang, what=what, count=max(1, len(names)))
             if effects is Effects.UNKNOWN:
                 line = self.texts.say("effect.unknown", renderer.lang, what=what)
+            elif is_undoable(record):
+                line = self.texts.say("effect.undoable", renderer.lang, line=line)
             lines.append(line)
         return [Block("text", "\n".join(dict.fromkeys(lines)))] if lines else []
 

@@ -291,6 +291,27 @@ CREATE INDEX secret_answers_turn ON secret_answers (turn_id);
 CREATE INDEX secret_answers_expiry ON secret_answers (expires_at);
 """,
     ),
+    Migration(
+        5,
+        "actions",
+        """
+-- core.store.actions
+CREATE TABLE actions (
+    token_hash TEXT PRIMARY KEY,
+    turn_id TEXT NOT NULL,
+    actor_id TEXT NOT NULL,
+    conversation TEXT NOT NULL,
+    shown_key TEXT NOT NULL,
+    name TEXT NOT NULL,
+    params_json TEXT,
+    created_at REAL NOT NULL,
+    expires_at REAL NOT NULL,
+    used_at REAL
+) WITHOUT ROWID;
+CREATE INDEX actions_shown ON actions (shown_key);
+CREATE INDEX actions_expiry ON actions (expires_at);
+""",
+    ),
 )
 
 MEMORY: tuple[Migration, ...] = ()

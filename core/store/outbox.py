@@ -136,6 +136,15 @@ async def find(tx: Transaction, key: str) -> OutboxItem | None:
     return None if row is None else _item(row)
 
 
+async def message_of(tx: Transaction, key: str) -> str | None:
+    """The channel's name for the message that shows a row; None: it is not out, or not known."""
+    item = await find(tx, key)
+    if item is not None and item.state == "unknown":
+        # It was said again, marked; where the first one went nobody knows.
+        item = await find(tx, f"{key}:r") or item
+    return None if item is None else item.message_id or None
+
+
 async def prune(tx: Transaction, older_than: datetime) -> int:
     """Delete settled messages last touched before that moment; how many."""
     return await tx.execute(

@@ -1,4 +1,5 @@
-"""The end of a question in its channel: an outbox row that takes the place of its buttons.
+"""The end of a question in its channel: an outbox row that takes the place of its buttons; and
+other buttons in the place of those under an answer.
 
 Written with the decision itself, so that a crash between the two leaves no buttons that mean
 nothing. Knows no channel: how a question is taken back there is the channel's.
@@ -15,6 +16,7 @@ from core.store import outbox
 from core.store.database import Transaction
 
 _SETTLES = "settles"
+_REDRAWS = "redraws"
 
 
 async def settle(tx: Transaction, question_key: str, text: str, lang: str, now: datetime) -> bool:
@@ -33,4 +35,22 @@ async def settle(tx: Transaction, question_key: str, text: str, lang: str, now: 
 def settled_key(body: Mapping[str, Any]) -> str | None:
     """The question that this outbox body ends; None for a message of its own."""
     key = body.get(_SETTLES)
+    return key if isinstance(key, str) else None
+
+
+async def redraw(
+    tx: Transaction, shown_key: str, reply: Reply, now: datetime, *, change_id: str
+) -> bool:
+    """Queue other buttons, those of `reply`, under a message that stands. `change_id` tells one
+    change of it from the next. False when there is no such row."""
+    shown = await outbox.find(tx, shown_key)
+    if shown is None:
+        return False
+    body = {**reply.to_json(), _REDRAWS: shown_key}
+    return await outbox.enqueue(tx, f"{shown_key}:row:{change_id}", shown.address, body, now)
+
+
+def redrawn_key(body: Mapping[str, Any]) -> str | None:
+    """The message whose buttons this outbox body changes; None for a message of its own."""
+    key = body.get(_REDRAWS)
     return key if isinstance(key, str) else None

@@ -322,12 +322,7 @@ async def _placed(tx: Transaction, suspension: Suspension) -> Suspension:
     """With the message that shows the question, as the outbox knows it."""
     if suspension.prompt_key is None:
         return suspension
-    item = await outbox.find(tx, suspension.prompt_key)
-    if item is not None and item.state == "unknown":
-        # It was said again, marked; where the first one went nobody knows.
-        item = await outbox.find(tx, f"{suspension.prompt_key}:r") or item
-    message_id = None if item is None else item.message_id
-    return replace(suspension, message_id=message_id or None)
+    return replace(suspension, message_id=await outbox.message_of(tx, suspension.prompt_key))
 
 
 def _refuse_secrets(fields: tuple[Field, ...], values: Mapping[str, Any]) -> None:

@@ -6,7 +6,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.store import credentials, grants, inbox, outbox, pairing, scratchpad, suspensions
+from core.store import (
+    actions,
+    credentials,
+    grants,
+    inbox,
+    outbox,
+    pairing,
+    scratchpad,
+    suspensions,
+)
 from core.store.stores import Stores
 
 KEEP_MESSAGES = timedelta(days=7)
@@ -37,4 +46,5 @@ async def tidy(stores: Stores, now: datetime) -> Tidied:
         await grants.purge(tx, now)
         await suspensions.purge(tx, before)
         await credentials.purge(tx, now)
+        await actions.purge(tx, before)
     return tidied

@@ -146,3 +146,42 @@ def test_cap_without_anybody_at_the_keyboard_ends_the_turn(
     assert ran.status == 1
     assert "troppe volte (3)" in ran.out
     assert "Vado avanti" not in ran.out
+
+
+def test_what_is_offered_under_an_answer_is_chosen_by_its_number(
+    cli: Cli, script: Script, note: Path
+):
+    new = note.parent / "b.md"
+    script(
+        [
+            Rule(
+                user="scrivi", after=0, calls=[("write_files", {"path": "b.md", "content": "x"})]
+            ),
+            Rule(user="scrivi", after=1, text="Fatto."),
+            Rule(user="ciao", text="Ciao a te."),
+        ]
+    )
+
+    ran = cli("chat", stdin="scrivi x in b.md\n1\nciao\n1\n")
+
+    assert "  1. ↩️ Annulla" in ran.out
+    assert "↩️ Annulla, chiesto alle" in ran.out
+    assert "Annullato: «scrivi x in b.md»" in ran.out
+    assert not new.exists()
+    assert ran.out.count("Annullato:") == 1  # after small talk a number is a request of its own
+
+
+def test_answer_that_nothing_can_be_said_to_shows_no_choices(cli: Cli, script: Script, note: Path):
+    script(
+        [
+            Rule(
+                user="scrivi", after=0, calls=[("write_files", {"path": "b.md", "content": "x"})]
+            ),
+            Rule(user="scrivi", after=1, text="Fatto."),
+        ]
+    )
+
+    ran = cli("chat", "--once", "scrivi x in b.md")
+
+    assert "annullabile" in ran.out
+    assert "1." not in ran.out

@@ -104,3 +104,31 @@ def test_undo_that_is_killed_half_way_is_told_and_brought_to_its_end(world: Worl
 
     assert 3 <= before < FILES
     assert len(remaining(world)) == FILES
+
+
+@pytest.mark.parametrize("lang", ["it", "en"])
+def test_undo_button_in_the_chat_is_pressed_once_and_only_by_its_owner(
+    world: World, lang: str
+) -> None:
+    label, pressed, foreign, done = {
+        "it": ("↩️ Annulla", "chiesto alle", "non è per te", "Annullato"),
+        "en": ("↩️ Undo", "asked at", "not for you", "Undone"),
+    }[lang]
+    anna, bob = world.host(lang=lang), world.guest("bob", lang=lang)
+    world.telegram.say(anna, "scrivi ciao in ~/notes/a.md")
+    shown = world.telegram.expect(anna, "↩️", buttons=[f"^{label}$"], timeout=20)
+    [[button]] = shown["message"]["reply_markup"]["inline_keyboard"]
+
+    world.telegram.tap(bob, button["callback_data"])
+    world.telegram.expect(bob, foreign, kind="answer", timeout=20)
+    assert (world.notes / "a.md").exists()
+    world.telegram.press(anna, f"^{label}$")
+
+    settled = world.telegram.expect(anna, pressed, kind="edit", timeout=20)
+    assert settled["message"]["message_id"] == shown["message"]["message_id"]
+    assert "reply_markup" not in settled["message"]
+    world.telegram.expect(anna, done, timeout=20)
+    assert not (world.notes / "a.md").exists()
+    world.telegram.tap(anna, button["callback_data"], message=shown["message"])
+    world.telegram.expect(anna, ".", kind="answer", timeout=20)
+    assert world.rows("SELECT COUNT(*) FROM effects WHERE tool = 'undo_last_turn'") == [(1,)]

@@ -118,7 +118,9 @@ class FakeDialogs:
         match kind:
             case "approve" | "long":
                 rows: tuple[tuple[Button, ...], ...] = ((button("yes"), button("no")),)
-                reply = Reply(reply.blocks, lang, turn_id, reply.final_kind, buttons=rows)
+                reply = Reply(
+                    reply.blocks, lang, turn_id, reply.final_kind, buttons=rows, expects="tap"
+                )
             case "place":
                 rows = ((Button(words["share"], kind="location"),),)
                 rows += ((button("type"),), (button("cancel"),))
