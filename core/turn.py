@@ -39,7 +39,6 @@ from core.messages import (
     ChatAddress,
     FinalKind,
     Inbound,
-    InboundKind,
     Role,
     TurnClosed,
     TurnEvent,
@@ -54,14 +53,13 @@ from core.store.turn_log import TurnLog, append_missing
 from core.turn_actions import TurnActions
 from core.turn_ends import TurnEnds
 from core.turn_resume import Resumed, TurnResume
-from core.turn_setup import TurnSetup
+from core.turn_setup import MAX_REQUEST, TurnSetup, refusal_of
 from core.turn_state import TurnState
 from core.turn_unanswered import Unanswered
 from core.turn_undo import press_undo, undo_closing, undo_turn
 
 log = logging.getLogger(__name__)
 
-MAX_REQUEST = 20_000
 CONVERSATION_AGE = dt.timedelta(hours=2)
 CONVERSATION_TURNS = 3
 
@@ -295,7 +293,7 @@ class Turns:
                     now=now,
                 )
         state = TurnState(turn_id, context.request)
-        await self._through(context, state, queue, refusal=_refusal(inbound, request, context))
+        await self._through(context, state, queue, refusal=refusal_of(inbound, request, context))
 
     async def _go_on(self, resumed: Resumed, queue: asyncio.Queue[TurnEvent | None]) -> None:
         """The rest of a turn that waited, or its end when it may not go on."""
@@ -391,12 +389,3 @@ class Turns:
         except Exception as exc:
             log.exception("walk failed", extra={"turn_id": context.turn_id})
             return failed(to_error_info(exc))
-
-
-def _refusal(inbound: Inbound, request: str, context: TurnContext) -> ErrorInfo | None:
-    """Why this inbound is nothing to work on."""
-    if inbound.kind not in {InboundKind.TEXT, InboundKind.SCHEDULED} or not request:
-        return ErrorInfo(ErrorCode.UNSUPPORTED)
-    if len(request) > MAX_REQUEST:
-        return ErrorInfo(ErrorCode.REQUEST_TOO_LONG, {"limit": MAX_REQUEST})
-    return None if context.catalog.executors else ErrorInfo(ErrorCode.CATALOG_EMPTY)

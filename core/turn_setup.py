@@ -7,14 +7,16 @@ from collections.abc import Sequence
 
 from core.catalog.loader import CatalogLoader
 from core.config import Settings
+from core.errors import ErrorCode, ErrorInfo
 from core.execution.context import Exchange, TurnContext, private_hosts_for
 from core.execution.paths import scope_for
 from core.i18n import Texts
 from core.language import choose_lang
-from core.messages import Actor, ChatAddress, Inbound
+from core.messages import Actor, ChatAddress, Inbound, InboundKind
 from core.store.grants import Granted
 
 MOST_REMEMBERED = 300
+MAX_REQUEST = 20_000
 
 
 class TurnSetup:
@@ -79,3 +81,12 @@ class TurnSetup:
             interactive=interactive,
             scheduled=scheduled,
         )
+
+
+def refusal_of(inbound: Inbound, request: str, context: TurnContext) -> ErrorInfo | None:
+    """Why this inbound is nothing to work on."""
+    if inbound.kind not in {InboundKind.TEXT, InboundKind.SCHEDULED} or not request:
+        return ErrorInfo(ErrorCode.UNSUPPORTED)
+    if len(request) > MAX_REQUEST:
+        return ErrorInfo(ErrorCode.REQUEST_TOO_LONG, {"limit": MAX_REQUEST})
+    return None if context.catalog.executors else ErrorInfo(ErrorCode.CATALOG_EMPTY)
