@@ -39,6 +39,7 @@ from core.messages import (
     ChatAddress,
     FinalKind,
     Inbound,
+    InboundKind,
     Role,
     TurnClosed,
     TurnEvent,

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from core.messages import Role
-from core.turn import MAX_REQUEST
+from core.turn_setup import MAX_REQUEST
 from tests.acceptance.scenes import turn_lines
 from tests.acceptance.town import LONG, Town, open_town
 from tests.support.scripted_model import Rule
