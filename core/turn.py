@@ -16,6 +16,7 @@ from core import turn_offers
 from core.catalog.loader import CatalogLoader
 from core.clock import Clock
 from core.config import Settings
+from core.conversations import Conversations, Running
 from core.errors import (
     ErrorCode,
     ErrorInfo,
@@ -74,17 +75,6 @@ class TurnStatus:
     seconds: float
 
 
-@dataclass(slots=True)
-class _Running:
-    task: asyncio.Task[None]
-    turn_id: str
-    request: str
-    started: float
-    state: TurnState
-    stopped: bool = False
-    ending: bool = False
-
-
 class Turns:
     """Runs turns, one at a time per conversation, any number of conversations beside each other.
 
@@ -139,8 +129,7 @@ class Turns:
             late=self._late,
             handlers={turn_offers.UNDO: press_undo},
         )
-        self._locks: dict[str, asyncio.Lock] = {}
-        self._running: dict[str, _Running] = {}
+        self._talks = Conversations()
         self._tasks: set[asyncio.Task[None]] = set()
 
     # -- the door ---------------------------------------------------------------------------------
@@ -160,22 +149,21 @@ class Turns:
             yield event
         await task
 
-    async def stop(self, address: ChatAddress) -> bool:
+    async def stop(self, address: ChatAddress, sender_id: str | None = None) -> bool:
         """End the running turn of a conversation. It closes itself and says what had been done.
 
-        False when none is running. Returns when the turn is closed.
+        When none runs, the open questions of this sender there are dropped, and their turns end.
+        False when there is neither. Returns when everything is closed.
         """
-        running = self._running.get(address.key)
-        if running is None or running.task.done():
+        if await self._talks.stop(address.key):
+            return True
+        if sender_id is None or self._talks.is_busy(address.key):
             return False
-        if not running.ending:
-            running.stopped = True
-            running.task.cancel()
-        await asyncio.wait([running.task])
-        return True
+        async with self._talks.alone(address.key):
+            return await self._late.drop(address, sender_id)
 
     def status(self, address: ChatAddress) -> TurnStatus | None:
-        running = self._running.get(address.key)
+        running = self._talks.running(address.key)
         if running is None:
             return None
         seconds = self._clock.monotonic() - running.started
@@ -193,8 +181,16 @@ class Turns:
             await self._late.cut_short(old, actor, ErrorCode.INTERRUPTED)
 
     async def expire(self) -> list[tuple[ChatAddress, TurnEvent]]:
-        """End the turns whose questions ran out; what to tell, and where. Call it now and then."""
-        return await self._late.expire()
+        """End the turns whose questions ran out; what to tell, and where. Call it now and then: a
+        conversation that works on something is left for the next time."""
+        told: list[tuple[ChatAddress, TurnEvent]] = []
+        for suspension in await self._late.due():
+            address = ChatAddress.from_key(suspension.conversation)
+            if not self._talks.is_busy(address.key):
+                async with self._talks.alone(address.key):
+                    ended = await self._late.expire_one(suspension)
+                told += [(address, event) for event in ended]
+        return told
 
     async def warm(self) -> None:
         """Let the model read the part of the prompt that never changes, so that the first turn
@@ -221,8 +217,7 @@ class Turns:
     # -- one turn ---------------------------------------------------------------------------------
 
     async def _walk(self, inbound: Inbound, queue: asyncio.Queue[TurnEvent | None]) -> None:
-        lock = self._locks.setdefault(inbound.address.key, asyncio.Lock())
-        async with lock:
+        async with self._talks.alone(inbound.address.key):
             try:
                 await self._turn(inbound, queue)
             except MetnosError as exc:
@@ -232,10 +227,6 @@ class Turns:
             except Exception as exc:
                 log.exception("turn failed", extra={"inbound": inbound.id})
                 queue.put_nowait(self._ends.unkept(inbound, to_error_info(exc)))
-            finally:
-                self._running.pop(inbound.address.key, None)
-        if not lock.locked() and not getattr(lock, "_waiters", None):
-            self._locks.pop(inbound.address.key, None)
 
     async def _turn(self, inbound: Inbound, queue: asyncio.Queue[TurnEvent | None]) -> None:
         now = self._clock.now()
@@ -316,8 +307,8 @@ class Turns:
         """Walk a turn to its end or its question, and tell it after the commit."""
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - we run in one
-        running = _Running(task, context.turn_id, context.request, self._clock.monotonic(), state)
-        self._running[context.address.key] = running
+        running = Running(task, context.turn_id, context.request, self._clock.monotonic(), state)
+        self._talks.begin(context.address.key, running)
         queue.put_nowait(TurnStarted(context.turn_id, context.lang))
         end: TurnClosed | TurnSuspended
         try:
@@ -350,7 +341,7 @@ class Turns:
     async def _outcome(
         self,
         context: TurnContext,
-        running: _Running,
+        running: Running,
         queue: asyncio.Queue[TurnEvent | None],
         refusal: ErrorInfo | None,
         resumption: Resumption | None,

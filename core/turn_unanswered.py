@@ -26,9 +26,13 @@ from core.turn_ends import TurnEnds
 from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
 
+# A turn that waits at a cap then ends as the cap does.
+_UNANSWERED = frozenset({ErrorCode.QUESTION_EXPIRED, ErrorCode.CANCELLED})
+
 
 class Unanswered:
-    """Settles questions and tells what became of their turns."""
+    """Settles questions and tells what became of their turns. Call it under the lock of the
+    conversation, but for `due`."""
 
     def __init__(
         self, *, stores: Stores, clock: Clock, texts: Texts, ends: TurnEnds, setup: TurnSetup
@@ -36,19 +40,23 @@ class Unanswered:
         self._stores, self._clock, self._texts = stores, clock, texts
         self._ends, self._setup = ends, setup
 
-    async def expire(self) -> list[tuple[ChatAddress, TurnEvent]]:
-        """End the turns whose questions ran out, each with a word; what to tell, and where.
+    async def due(self) -> list[Suspension]:
+        """The questions that ran out and were not told so."""
+        async with self._stores.main.read() as tx:
+            return await suspensions.due(tx, self._clock.now())
 
-        Safe to call at any time: a question that is claimed meanwhile is left alone.
-        """
+    async def drop(self, address: ChatAddress, sender_id: str) -> bool:
+        """End the turns of this person that wait for an answer there. False: none does."""
         now = self._clock.now()
         async with self._stores.main.read() as tx:
-            due = await suspensions.due(tx, now)
-        told: list[tuple[ChatAddress, TurnEvent]] = []
-        for suspension in due:
-            address = ChatAddress.from_key(suspension.conversation)
-            told += [(address, event) for event in await self.expire_one(suspension)]
-        return told
+            actor = await actors.find_actor(tx, address.channel, sender_id)
+            if actor is None:
+                return False
+            waiting = await suspensions.open_of(tx, address.key, actor.id, now)
+        ended = [
+            await self._end(one, SuspensionState.CANCELLED, ErrorCode.CANCELLED) for one in waiting
+        ]
+        return any(ended)
 
     async def recover(self) -> None:
         """End the turns that a crash cut short after a question, whatever their channel: their
@@ -62,17 +70,23 @@ class Unanswered:
 
     async def expire_one(self, suspension: Suspension) -> list[TurnEvent]:
         """End one turn whose question ran out; [] when it is no longer open."""
+        return await self._end(suspension, SuspensionState.EXPIRED, ErrorCode.QUESTION_EXPIRED)
+
+    async def _end(
+        self, suspension: Suspension, state: SuspensionState, code: ErrorCode
+    ) -> list[TurnEvent]:
         now = self._clock.now()
         async with self._stores.main.write() as tx:
             stored = await turns.get(tx, suspension.turn_id)
             actor = await actors.get_actor(tx, suspension.actor_id)
-            expired = await suspensions.settle(tx, suspension.id, SuspensionState.EXPIRED, now)
-            if stored is None or actor is None or not expired:
+            ended = await suspensions.settle(tx, suspension.id, state, now)
+            if stored is None or actor is None or not ended:
                 return []
-            settled = await self.settle(tx, suspension, stored.lang, actor, "dialog.expired")
+            key = f"dialog.{state.value}"
+            settled = await self.settle(tx, suspension, stored.lang, actor, key)
             await turns.go_on(tx, stored.id)
         # A crash here leaves a running turn of a later segment: `recover` ends it.
-        return [settled, await self.cut_short(stored, actor, ErrorCode.QUESTION_EXPIRED)]
+        return [settled, await self.cut_short(stored, actor, code)]
 
     async def cut_short(
         self, stored: turns.StoredTurn, actor: Actor, code: ErrorCode
@@ -86,7 +100,7 @@ class Unanswered:
         address = ChatAddress.from_key(stored.conversation)
         now = self._clock.now()
         context = self._setup.context(stored.id, actor, address, stored.lang, now, state.request)
-        if code is ErrorCode.QUESTION_EXPIRED and (end := ended_at_cap(state)) is not None:
+        if code in _UNANSWERED and (end := ended_at_cap(state)) is not None:
             return await self._ends.close(context, end)
         return await self._ends.cut_short(context, state, ErrorInfo(code))
 
@@ -119,12 +133,12 @@ class Unanswered:
         """The end, or the question, that a turn came to."""
         data = stored.reply
         reply = Reply.from_json(data) if data else Reply((), stored.lang, stored.id)
+        queued = ChatAddress.from_key(stored.conversation).channel in self._ends.outbox_channels
         if stored.state != "suspended":
             kind = stored.final_kind or FinalKind.ERROR
-            return TurnClosed(stored.id, kind, reply, None, f"{stored.id}:final")
+            key = f"{stored.id}:final" if queued else None
+            return TurnClosed(stored.id, kind, reply, None, key)
         async with self._stores.main.read() as tx:
             asked = await suspensions.of_turn(tx, stored.id)
         keys = [one.prompt_key for one, state in asked if state is SuspensionState.OPEN]
-        channel = ChatAddress.from_key(stored.conversation).channel
-        shown = keys[-1] if keys and channel in self._ends.outbox_channels else None
-        return TurnSuspended(stored.id, reply, shown)
+        return TurnSuspended(stored.id, reply, keys[-1] if keys and queued else None)

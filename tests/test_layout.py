@@ -98,6 +98,7 @@ LAYERS = {
     "core.levels.validator": 3,
     "core.turn_report": 3,
     # 4 doors
+    "core.conversations": 4,
     "core.turn": 4,
     "core.turn_actions": 4,
     "core.turn_ends": 4,

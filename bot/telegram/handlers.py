@@ -59,7 +59,7 @@ class Turns(Protocol):
     """The engine's door, as this channel uses it (core/turn.py)."""
 
     def run(self, inbound: Inbound) -> AsyncIterator[TurnEvent]: ...
-    async def stop(self, address: ChatAddress) -> bool: ...
+    async def stop(self, address: ChatAddress, sender_id: str | None = None) -> bool: ...
     def status(self, address: ChatAddress) -> RunningTurn | None: ...
 
 
@@ -209,8 +209,9 @@ class Handlers:
             return
         lang, address = self._lang_for(actor, heard.origin), heard.origin.address
         if heard.name == "stop":
-            if await self._stop(address, pending):
+            if await self._stop(heard.origin, pending):
                 await self._close(row)  # the turn itself says what had been done
+                self._sender.wake()
             else:
                 text = self._texts.say("telegram.stop.nothing", lang)
                 await self._answer(row, heard.origin, lang, text)
@@ -236,12 +237,13 @@ class Handlers:
             await questions.settle(tx, event.outbox_key, event.text, lang, self._clock.now())
         self._sender.wake()
 
-    async def _stop(self, address: ChatAddress, pending: Pending) -> bool:
-        """Stop the chat's turn; a message just taken up is given a moment to become one."""
+    async def _stop(self, origin: Origin, pending: Pending) -> bool:
+        """Stop the chat's turn, else what the person is asked; a message just taken up is given a
+        moment to become a turn."""
         for _ in range(_STOP_TRIES):
-            if await self._turns.stop(address):
+            if await self._turns.stop(origin.address, origin.sender_id):
                 return True
-            if not pending.is_working(address):
+            if not pending.is_working(origin.address):
                 return False
             await asyncio.sleep(_STOP_PAUSE_S)
         return False

@@ -108,7 +108,7 @@ class FakeTurns:
             if self.running.get(inbound.address.key) is here:
                 del self.running[inbound.address.key]
 
-    async def stop(self, address: ChatAddress) -> bool:
+    async def stop(self, address: ChatAddress, sender_id: str | None = None) -> bool:
         found = self.running.get(address.key)
         return found is not None and found.task is not None and found.task.cancel()
 

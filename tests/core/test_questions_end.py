@@ -1,0 +1,272 @@
+"""Questions that end without an answer: at the same moment as one, by a stop, told again."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.app import House
+from core.errors import ErrorCode
+from core.messages import (
+    ChatAddress,
+    FinalKind,
+    QuestionSettled,
+    Role,
+    TurnClosed,
+    TurnSuspended,
+)
+from core.store import actors, effects, outbox, suspensions, turns
+from tests.core.test_caps import ONE_BY_ONE, WRITE, at_cap, written
+from tests.core.test_questions import DELETE, asked, note, press, said
+from tests.core.test_turn import lines
+from tests.support.house import LOCAL, open_scripted, until
+from tests.support.scripted_model import Rule
+
+CHAT = ChatAddress("telegram", "77")
+
+
+async def run_out(house: House) -> None:
+    async with house.stores.main.write() as tx:
+        past = (house.clock.now() - timedelta(seconds=1)).timestamp()
+        await tx.execute("UPDATE suspensions SET expires_at = ?", (past,))
+
+
+async def in_chat(house: House) -> dict[str, Any]:
+    """The fields of what the host writes in a chat whose replies go through the outbox."""
+    async with house.stores.main.write() as tx:
+        host = await actors.find_actor(tx, LOCAL.channel, "local")
+        assert host is not None
+        await actors.link(tx, CHAT.channel, "77", host.id)
+    return {"address": CHAT, "sender_id": "77"}
+
+
+async def test_answer_while_the_expiry_is_being_told_finds_it_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The expiry has decided and not closed the turn yet when the button is pressed."""
+    path = note(tmp_path)
+    async with open_scripted(tmp_path, DELETE) as (house, _):
+        question = await asked(house)
+        await run_out(house)
+        late = house.turns._late
+        reached, go = asyncio.Event(), asyncio.Event()
+        cut_short = late.cut_short
+
+        async def slow(*args: Any) -> TurnClosed:
+            reached.set()
+            await go.wait()
+            return await cut_short(*args)
+
+        monkeypatch.setattr(late, "cut_short", slow)
+        expiring = asyncio.create_task(house.turns.expire())
+        await reached.wait()
+        pressing = asyncio.create_task(press(house, question, "Sì"))
+        await asyncio.wait([pressing], timeout=0.3)
+        assert not pressing.done()
+        go.set()
+        told, pressed = await asyncio.gather(expiring, pressing)
+
+        end = told[-1][1]
+        assert isinstance(end, TurnClosed)
+        assert end.error is not None
+        assert end.error.code is ErrorCode.QUESTION_EXPIRED
+        assert pressed[-1].reply == end.reply
+        assert path.exists()
+        assert [line["error_class"] for line in lines(house)] == [None, "question_expired"]
+
+
+@pytest.mark.parametrize("first", ["answer", "expiry"])
+async def test_answer_and_expiry_at_once_give_the_turn_one_end(tmp_path: Path, first: str) -> None:
+    note(tmp_path)
+    async with open_scripted(tmp_path, DELETE) as (house, _):
+        question = await asked(house)
+        await run_out(house)
+        both: list[Any] = [press(house, question, "Sì"), house.turns.expire()]
+        if first == "expiry":
+            both.reverse()
+        done = await asyncio.gather(*both)
+
+        told = done[0] if first == "expiry" else done[1]
+        pressed = done[1] if first == "expiry" else done[0]
+        settled = [event for event in pressed if isinstance(event, QuestionSettled)]
+        # Whoever came first told of the end, and the other found it told.
+        assert len(settled) + len(told) // 2 == 1
+        assert [line["segment"] for line in lines(house)] == [1, 2]
+        assert await house.turns.expire() == []
+
+
+async def test_expiry_leaves_a_conversation_that_works_for_the_next_time(tmp_path: Path) -> None:
+    path = note(tmp_path)
+    gate = threading.Event()
+
+    def wait(_: Any) -> str:
+        assert gate.wait(30)
+        return "Ciao!"
+
+    rules = [*DELETE, Rule(user="ciao", text=wait)]
+    async with open_scripted(tmp_path, rules) as (house, model):
+        await asked(house)
+        await run_out(house)
+        other = asyncio.create_task(said(house, "ciao a tutti"))
+        await until(lambda: len(model.asked) == 2)
+        try:
+            assert await house.turns.expire() == []
+        finally:
+            gate.set()
+        end = (await other)[-1]
+        assert isinstance(end, TurnClosed)
+        assert end.reply.plain == "Ciao!"
+
+        told = await house.turns.expire()
+
+        assert [type(event) for _, event in told] == [QuestionSettled, TurnClosed]
+        assert path.exists()
+
+
+async def test_request_delivered_again_shows_the_question_that_stands_in_the_outbox_once(
+    tmp_path: Path,
+) -> None:
+    note(tmp_path)
+    async with open_scripted(tmp_path, DELETE) as (house, model):
+        chat = await in_chat(house)
+        first = (await said(house, "cancella a.md", id="same", **chat))[-1]
+        again = (await said(house, "cancella a.md", id="same", **chat))[-1]
+
+        assert isinstance(again, TurnSuspended)
+        assert again == first
+        assert again.outbox_key is not None
+        async with house.stores.main.read() as tx:
+            item = await outbox.find(tx, again.outbox_key)
+            rows = await tx.fetch_all("SELECT key FROM outbox")
+        assert item is not None
+        assert item.body == again.reply.to_json()
+        assert [row["key"] for row in rows] == [again.outbox_key]
+        assert len(model.asked) == 1
+
+        # Shown anew in another message, it is that one which is told again.
+        listed = (await said(house, "boh", data={"reply_to": again.outbox_key}, **chat))[-1]
+        third = (await said(house, "cancella a.md", id="same", **chat))[-1]
+        assert isinstance(third, TurnSuspended)
+        assert third == listed
+        assert third.outbox_key != again.outbox_key
+
+        end = (await press(house, third, "No", id="tap", **chat))[-1]
+        after = (await said(house, "cancella a.md", id="same", **chat))[-1]
+        assert isinstance(after, TurnClosed)
+        assert after.outbox_key == end.outbox_key
+        async with house.stores.main.read() as tx:
+            assert await outbox.find(tx, f"{after.turn_id}:final") is not None
+
+
+async def test_end_told_again_where_there_is_no_outbox_names_no_row(tmp_path: Path) -> None:
+    async with open_scripted(tmp_path, [Rule(text="Ciao!")]) as (house, _):
+        first = (await said(house, "ciao", id="same"))[-1]
+        again = (await said(house, "ciao", id="same"))[-1]
+
+        assert isinstance(first, TurnClosed)
+        assert isinstance(again, TurnClosed)
+        assert (first.outbox_key, again.outbox_key) == (None, None)
+        assert again.reply == first.reply
+
+
+async def test_stop_at_an_open_question_drops_it_and_nothing_is_done(tmp_path: Path) -> None:
+    path = note(tmp_path)
+    async with open_scripted(tmp_path, DELETE) as (house, _):
+        chat = await in_chat(house)
+        question = (await said(house, "cancella a.md", **chat))[-1]
+        assert isinstance(question, TurnSuspended)
+        assert await house.turns.stop(CHAT) is False  # nobody said who wants it
+
+        assert await house.turns.stop(CHAT, "77") is True
+
+        async with house.stores.main.read() as tx:
+            stored = await turns.get(tx, question.turn_id)
+            left = await suspensions.of_turn(tx, question.turn_id)
+            final = await outbox.find(tx, f"{question.turn_id}:final")
+            settled = await outbox.find(tx, f"{question.outbox_key}:settled")
+            assert await effects.of_turn(tx, question.turn_id) == []
+        assert stored is not None
+        assert stored.state == "closed"
+        assert [state.value for _, state in left] == ["cancelled"]
+        assert final is not None
+        assert "lascio stare" in str(final.body)
+        assert settled is not None
+        assert "Lasciato stare" in str(settled.body)
+        assert path.exists()
+        assert await house.turns.stop(CHAT, "77") is False
+        late = (await press(house, question, "Sì", **chat))[-1]
+        assert isinstance(late, TurnClosed)
+        assert late.turn_id == question.turn_id
+        assert path.exists()
+        assert [line["segment"] for line in lines(house)] == [1, 2]
+
+
+async def test_stop_of_another_person_leaves_the_question(tmp_path: Path) -> None:
+    path = note(tmp_path)
+    async with open_scripted(tmp_path, DELETE) as (house, _):
+        chat = await in_chat(house)
+        question = (await said(house, "cancella a.md", **chat))[-1]
+        async with house.stores.main.write() as tx:
+            guest = await actors.add(tx, Role.GUEST, "Anna", house.clock)
+            await actors.link(tx, CHAT.channel, "78", guest.id)
+
+        assert await house.turns.stop(CHAT, "78") is False
+        assert await house.turns.stop(CHAT, "79") is False
+
+        assert isinstance(question, TurnSuspended)
+        end = (await press(house, question, "Sì", **chat))[-1]
+        assert isinstance(end, TurnClosed)
+        assert not path.exists()
+
+
+async def test_stop_at_a_cap_ends_as_the_cap(tmp_path: Path) -> None:
+    async with open_scripted(tmp_path, ONE_BY_ONE) as (house, _):
+        question = await at_cap(house, WRITE)
+
+        assert await house.turns.stop(LOCAL, "local")
+
+        assert lines(house)[-1]["final_kind"] == "cap_same_executor"
+        async with house.stores.main.read() as tx:
+            stored = await turns.get(tx, question.turn_id)
+        assert stored is not None
+        assert stored.final_kind is FinalKind.CAP_SAME_EXECUTOR
+        assert written(tmp_path) == 10
+
+
+async def test_stop_while_a_resumed_turn_works_ends_it_with_what_was_done(tmp_path: Path) -> None:
+    """The yes is carried out; then the model is asked, and that is where the stop finds it."""
+    path = note(tmp_path)
+    gate = threading.Event()
+
+    def wait(_: Any) -> str:
+        gate.wait(30)
+        return "Fatto."
+
+    rules = [DELETE[0], Rule(user="cancella", after=1, text=wait)]
+    async with open_scripted(tmp_path, rules) as (house, model):
+        question = await asked(house)
+        pressing = asyncio.create_task(press(house, question, "Sì"))
+        await until(lambda: len(model.asked) == 2)
+
+        try:
+            assert await house.turns.stop(LOCAL, "local")
+        finally:
+            gate.set()
+
+        end = (await pressing)[-1]
+        assert isinstance(end, TurnClosed)
+        assert end.error is not None
+        assert end.error.code is ErrorCode.STOPPED
+        assert "cestino" in end.reply.plain
+        assert not path.exists()
+        async with house.stores.main.read() as tx:
+            left = await suspensions.of_turn(tx, question.turn_id)
+            journal = await effects.of_turn(tx, question.turn_id)
+        assert [state.value for _, state in left] == ["done"]
+        assert [one.state.value for one in journal] == ["done"]
+        assert [line["segment"] for line in lines(house)] == [1, 2]
