@@ -38,6 +38,7 @@ from core.messages import (
     TurnStarted,
     TurnSuspended,
 )
+from core.redaction import MASK
 from core.store import actors
 
 HERE = ChatAddress(actors.LOCAL_CHANNEL, actors.LOCAL_SENDER)
@@ -113,7 +114,9 @@ class Terminal:
         `question`: what was asked or offered last and may be answered by this, also with a number.
         """
         token = None if question is None else chosen(question, text)
-        future = self._engine.start(self._turn(text, token))
+        # Typed unseen at the question: its answer, and nobody's request whatever becomes of it.
+        secret = question.turn_id if question is not None and question.secret else None
+        future = self._engine.start(self._turn(text, token, secret))
         try:
             return future.result()
         except KeyboardInterrupt:
@@ -167,15 +170,16 @@ class Terminal:
             text = line.strip()
             if not text:
                 continue
+            said = MASK if question is not None and question.secret else text
             if not as_json:
-                self._console.line(f"> {text}")
+                self._console.line(f"> {said}")
             answer = self.ask(text, question=question or offer)
             # A question counts by what becomes of it in the next line.
             well = well and (question is None or bool(answer.settled))
             question, offer = answer.question, answer.offer
             well = well and (answer.is_answered or question is not None)
             if as_json:
-                self._console.json_line({"request": text, **answer.to_json()})
+                self._console.json_line({"request": said, **answer.to_json()})
             else:
                 self.show_all(answer)
                 self._console.line()
@@ -214,7 +218,9 @@ class Terminal:
             if text.strip():
                 return text
 
-    async def _turn(self, text: str, token: str | None = None) -> Answer:
+    async def _turn(
+        self, text: str, token: str | None = None, secret: str | None = None
+    ) -> Answer:
         clock = self._house.clock
         inbound = Inbound(
             id=f"{HERE.channel}:{clock.new_id()}",
@@ -228,6 +234,7 @@ class Terminal:
                 **({} if self._lang is None else {"lang": self._lang}),
                 **({} if token is None else {"token": token}),
                 **({} if self._interactive else {"interactive": False}),
+                **({} if secret is None else {"reply_to": secret, "secret": True}),
             },
         )
         answer: Answer | None = None

@@ -171,12 +171,6 @@ def ttl_of(
     return TTL_LOCATION if kind is SuspensionKind.LOCATION else TTL
 
 
-def ask_order(fields: Sequence[Field]) -> tuple[Field, ...]:
-    """The fields in the order to ask them: as given, secrets last, because a secret is kept
-    nowhere and must be the answer that completes the question."""
-    return tuple(sorted(fields, key=lambda one: one.kind is FieldKind.SECRET))
-
-
 def is_cancel(text: str) -> bool:
     """Whether the whole text says to drop the question: `annulla`, `lascia stare`, `cancel`, …"""
     return shapes.fold(text) in shapes.CANCELS
@@ -238,13 +232,15 @@ def which(
 ) -> Suspension | None:
     """The open question that a text is for; None: it is a new request.
 
-    A reply to a prompt (its outbox key or message id) is for that question, whatever it says; a
-    reply to another message is for none. Any other text is for the newest question, if it drops
+    A reply to a prompt (its outbox key, message id or turn) is for that question, whatever it
+    says; a reply to another message is for none. Any other text is for the newest question, if it drops
     it (`is_cancel`) or has the shape of an answer to what is asked. Pass only questions of this
     person in this conversation that have not run out.
     """
     if reply_to_key is not None:
-        named = [s for s in open_suspensions if reply_to_key in (s.prompt_key, s.message_id)]
+        named = [
+            s for s in open_suspensions if reply_to_key in (s.prompt_key, s.message_id, s.turn_id)
+        ]
         return named[0] if named else None
     if not open_suspensions:
         return None
@@ -258,7 +254,7 @@ def which(
 
 
 def with_answer(suspension: Suspension, answer: Answer) -> Mapping[str, Any]:
-    """All values so far, with the answer to what is asked now. Never stored with a secret in."""
+    """All values so far, with the answer to what is asked now. A secret is locked before."""
     return {**suspension.values, suspension.asked.var: answer.value}
 
 
@@ -276,8 +272,8 @@ def _is_plainly(kind: FieldKind, text: str) -> bool:
         case FieldKind.LOCATION:
             return shapes.looks_like_address(text) or shapes.read_coordinates(text) is not None
         case FieldKind.SECRET:
-            # One word: better taken for the secret than told to a model.
-            return len(text.split()) == 1
+            # Better taken for the secret than told to a model.
+            return len(text.split()) == 1 or not shapes.looks_like_request(text)
         case FieldKind.FILE_PATH:
             return shapes.looks_like_path(text)
         case _:

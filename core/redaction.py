@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Collection, Mapping
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 MASK = "•••"
 
@@ -25,7 +27,9 @@ _PATTERNS = (
 _SECRET_KEY = re.compile(
     r"(?i)(?:.*[_-])?(?:password|passwd|pwd|pin|api[_-]?key|token|secret|authorization)"
 )
+_HANDLE = re.compile(r"secret:[0-9a-f]{32}")
 MOST_TEXT = 500
+_LEAST_MASKED = 4
 MOST_ITEMS = 50
 MOST_DEPTH = 12
 
@@ -40,6 +44,40 @@ def redact(text: str, secrets: Collection[str] = ()) -> str:
             lambda m: f"{m['name']}{m['sep']}{MASK}" if "name" in m.re.groupindex else MASK, text
         )
     return text
+
+
+def mask_values(value: Any, secrets: Collection[str]) -> Any:
+    """A JSON value without these very secrets, also as URLs and base64 write them. One of less
+    than four characters is masked only where it is the whole text."""
+    forms = sorted({form for one in secrets for form in _forms(one)}, key=len, reverse=True)
+
+    def masked(item: Any) -> Any:
+        if isinstance(item, str):
+            if item in secrets:
+                return MASK
+            for form in forms:
+                item = item.replace(form, MASK)
+            return item
+        if isinstance(item, Mapping):
+            return {masked(str(key)): masked(inner) for key, inner in item.items()}
+        if isinstance(item, (list, tuple)):
+            return [masked(inner) for inner in item]
+        return item
+
+    return masked(value)
+
+
+def _forms(secret: str) -> tuple[str, ...]:
+    if len(secret) < _LEAST_MASKED:
+        return ()
+    data = secret.encode("utf-8", "surrogatepass")
+    encoded = base64.b64encode(data).decode().rstrip("=")
+    return (secret, quote(data), quote_plus(data), encoded, data.hex())
+
+
+def hide_handles(text: str) -> str:
+    """A text for people, without what stands for their secrets in it."""
+    return _HANDLE.sub(MASK, text)
 
 
 def for_log(

@@ -26,7 +26,8 @@ from core.llm.client import Usage
 from core.llm.tiers import Tiers
 from core.messages import Block, FinalKind, Inbound, Reply, TurnClosed, TurnSuspended
 from core.observation import Effects, Observation
-from core.store import effects, outbox, scratchpad, suspensions, turns, usage
+from core.redaction import hide_handles
+from core.store import credentials, effects, outbox, scratchpad, suspensions, turns, usage
 from core.store.database import Transaction
 from core.store.stores import Stores
 from core.store.turn_log import TurnLog
@@ -79,8 +80,9 @@ class TurnEnds:
             catalog=context.catalog,
         )
         outcome = replace(outcome, error=made.error or outcome.error)
+        blocks = tuple(Block(b.kind, hide_handles(b.text)) for b in made.reply.blocks)
         drawn = draw([*offers, *_offers_of(outcome)], self._texts, context.lang)
-        reply, now = replace(made.reply, buttons=drawn.buttons), self._clock.now()
+        reply, now = replace(made.reply, blocks=blocks, buttons=drawn.buttons), self._clock.now()
         line, day = self._line(context, outcome, reply, now, made.unbacked)
         key = shown_key(context)
         queued = context.address.channel in self.outbox_channels
@@ -107,6 +109,7 @@ class TurnEnds:
             if outcome.state.segment > 1:
                 dropped = outcome.error is not None and outcome.error.code is ErrorCode.CANCELLED
                 await self._settle(tx, context.turn_id, now, dropped=dropped)
+            await credentials.forget_turn(tx, context.turn_id)
             if any("scratchpad_id" in record.shown for record in outcome.state.steps):
                 await scratchpad.close_turn(tx, context.turn_id, now + SCRATCHPAD_TTL)
             if queued:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from core.clock import new_token
-from core.dialogs import Field, FieldKind, Suspension, SuspensionKind, ask_order, ttl_of
+from core.dialogs import Field, FieldKind, Suspension, SuspensionKind, ttl_of
 from core.execution import consent
 from core.execution.consent import Question
 from core.execution.context import TurnContext
@@ -53,7 +53,6 @@ def ask(
     now: datetime,
 ) -> Asked:
     """Put a question to the person: open it now, for as long as its kind allows."""
-    fields = ask_order(question.fields)
     suspension = Suspension(
         id=question_id,
         kind=question.kind,
@@ -63,7 +62,7 @@ def ask(
         created_at=now,
         expires_at=now
         + ttl_of(question.kind, scheduled=context.scheduled, wished_s=question.expires_s),
-        fields=fields,
+        fields=question.fields,
         digest=question.digest,
         prompt_key=f"{context.turn_id}:ask:{question_id[:12]}",
         data={

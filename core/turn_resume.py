@@ -30,7 +30,8 @@ from core.messages import (
     TurnEvent,
     TurnSuspended,
 )
-from core.store import grants, kv, outbox, suspensions, turns
+from core.store import credentials, grants, kv, outbox, questions, suspensions, turns
+from core.store.credentials import SealedAnswer
 from core.store.stores import Stores
 from core.store.suspensions import Standing
 from core.turn_ends import TurnEnds
@@ -103,7 +104,7 @@ class TurnResume:
             return await self._pressed(inbound, actor, pressed, now)
         if inbound.kind is InboundKind.LOCATION:
             return await self._located(inbound, actor, open_ones)
-        if inbound.kind is not InboundKind.TEXT or not open_ones:
+        if inbound.kind is not InboundKind.TEXT:
             return None
         lang = self._setup.lang(actor, inbound, inbound.text)
         today = self._today(actor, now)
@@ -115,6 +116,14 @@ class TurnResume:
             today=today,
         )
         if asked is None:
+            # What answers a secret that is not asked any more is still nobody's request.
+            async with self._stores.main.read() as tx:
+                secret = await questions.asked_secret(
+                    tx, here, _text(inbound.data.get("reply_to"))
+                )
+            if secret or inbound.data.get("secret") is True:
+                late = ErrorInfo(ErrorCode.QUESTION_EXPIRED)
+                return Taken((self._ends.unkept(inbound, late),))
             return None
         if dialogs.is_cancel(inbound.text):
             return await self._answer(inbound, actor, asked, None)
@@ -174,6 +183,7 @@ class TurnResume:
         at_cap = suspension.kind is SuspensionKind.CAP
         approval = at_cap or (suspension.kind is SuspensionKind.APPROVAL and not suspension.fields)
         agreed = answer is not None and (not approval or answer.value is True)
+        answer, secret = self._locked(suspension, answer)
         values = {} if answer is None else dialogs.with_answer(suspension, answer)
         decision = Decision(agreed, suspension.digest if agreed else None, values)
         key = "dialog.answered"
@@ -190,6 +200,8 @@ class TurnResume:
             taken = claimed is not None and stored is not None
             if stored is not None and taken and await turns.go_on(tx, stored.id):
                 await kv.put(tx, _answered(inbound), stored.id)
+                if secret is not None:
+                    await credentials.keep_answer(tx, secret, now)
                 settled = await self._late.settle(tx, suspension, stored.lang, actor, key)
                 granted = await grants.granted_to(tx, actor.id, now)
             else:
@@ -228,9 +240,32 @@ class TurnResume:
     async def _next_field(
         self, inbound: Inbound, actor: Actor, suspension: Suspension, answer: Answer
     ) -> Taken:
-        values = dialogs.with_answer(suspension, answer)
+        locked, secret = self._locked(suspension, answer)
+        values = dialogs.with_answer(suspension, locked or answer)
         after = dialogs.advanced(suspension, values)
-        return await self._move(inbound, actor, suspension, after, "dialog.answered")
+        return await self._move(
+            inbound, actor, suspension, after, "dialog.answered", secret=secret
+        )
+
+    def _locked(
+        self, suspension: Suspension, answer: Answer | None
+    ) -> tuple[Answer | None, SealedAnswer | None]:
+        """The answer as it may be stored: a secret one is its handle, and what is locked."""
+        if (
+            answer is None
+            or answer.skipped
+            or suspension.asked.kind is not FieldKind.SECRET
+            or not isinstance(answer.value, str)
+        ):
+            return answer, None
+        secret = credentials.seal_answer(
+            self._stores.vault,
+            answer_id=self._clock.new_id(),
+            actor_id=suspension.actor_id,
+            turn_id=suspension.turn_id,
+            text=answer.value,
+        )
+        return Answer(secret.handle), secret
 
     async def _ask_again(
         self,
@@ -253,6 +288,7 @@ class TurnResume:
         key: str,
         *,
         whole: bool = False,
+        secret: SealedAnswer | None = None,
     ) -> Taken:
         now = self._clock.now()
         async with self._stores.main.read() as tx:
@@ -277,6 +313,8 @@ class TurnResume:
             )
             if moved is not None:
                 await kv.put(tx, _answered(inbound), stored.id)
+                if secret is not None:
+                    await credentials.keep_answer(tx, secret, now)
                 settled = await self._late.settle(tx, suspension, stored.lang, actor, key)
                 await turns.show_question(tx, stored.id, asked.reply.to_json())
                 if queued and new_key is not None:

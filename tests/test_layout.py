@@ -80,6 +80,7 @@ LAYERS = {
     "core.execution.invoke": 3,
     "core.execution.keeping": 3,
     "core.execution.recovery": 3,
+    "core.execution.secret_args": 3,
     "core.execution.sources": 3,
     "core.execution.undo": 3,
     "core.execution.vaglio": 3,

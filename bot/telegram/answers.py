@@ -30,7 +30,7 @@ from core.messages import (
     TurnEvent,
     TurnSuspended,
 )
-from core.store import outbox
+from core.store import outbox, questions
 from core.store.database import Database
 
 log = logging.getLogger(__name__)
@@ -99,18 +99,29 @@ class Answers:
             question, token = found
             data = {"token": token, "message_id": question.message_id}
             inbound = replace(inbound, kind=InboundKind.CHOICE, text="", data=data)
-        secrets = {s.turn_id: s.message_id for s in stands if s.secret}
-        is_secret = inbound.data.get("reply_to") in secrets.values()
+        if inbound.kind is not InboundKind.TEXT:
+            return await self._deliver(inbound, None)
+        secrets = {s.turn_id for s in stands if s.secret}
+        # A reply goes before it is worked: the store has it, and a crash finds it gone already.
+        if is_gone := await self._answers_secret(inbound):
+            await self._take_away(row_id, inbound, lang)
 
         async def hears(event: TurnEvent) -> None:
-            nonlocal is_secret
-            # Of the turn that asked: so it was the answer, be it a reply to the question or not.
-            is_secret = is_secret or event.turn_id in secrets
+            nonlocal is_gone
+            # Of the turn that asked: so it was the answer, although no reply to the question.
+            if not is_gone and event.turn_id in secrets:
+                is_gone = True
+                await self._take_away(row_id, inbound, lang)
 
-        unkept = await self._deliver(inbound, hears if secrets else None)
-        if is_secret and inbound.kind is InboundKind.TEXT:
-            await self._take_away(row_id, inbound, lang)
-        return unkept
+        return await self._deliver(inbound, hears if secrets else None)
+
+    async def _answers_secret(self, inbound: Inbound) -> bool:
+        """Whether it is a reply to a message that asked for a secret, whatever became of that."""
+        replied = inbound.data.get("reply_to")
+        if replied is None:
+            return False
+        async with self._store.read() as tx:
+            return await questions.asked_secret(tx, inbound.address.key, str(replied))
 
     def _word(self, event: TurnEvent, lang: str) -> str:
         """What a tap is answered when this is the first thing that comes of it."""

@@ -12,7 +12,7 @@ from typing import Any
 from core.catalog.manifest_types import MANIFEST_LANGS, Answer, BirthTest, Capability, Limits
 from core.catalog.toml_table import TomlTable, invalid
 
-_ARG_TYPES = "path url datetime window duration size number person place span free"
+_ARG_TYPES = "path url datetime window duration size number person place span secret free"
 _CAPABILITIES = """
 fs:read fs:write network:http compute:pure metnos:read metnos:write mail:read mail:send mail:write
 channel:out time:read system:read system:admin index:read code:exec llm:local llm:online
@@ -142,6 +142,9 @@ def read_args(args: Mapping[str, Any]) -> Mapping[str, Any]:
             raise invalid(f"[args.properties.{name}] x-metnos-type must be one of the known types")
         if "x-metnos-sink" in spec and spec["x-metnos-sink"] not in SINKS:
             raise invalid(f"[args.properties.{name}] x-metnos-sink is not known")
+        secret = spec["x-metnos-type"] == "secret"
+        if secret and (spec.get("type") != "string" or "x-metnos-sink" in spec):
+            raise invalid(f"[args.properties.{name}] a secret is a string and no sink")
         if not spec.keys() & {"type", "enum", "anyOf"}:
             raise invalid(f"[args.properties.{name}] has no type")
         texts = TomlTable(spec, f"[args.properties.{name}]").table("description")

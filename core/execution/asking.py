@@ -40,8 +40,7 @@ _TEXTS = {
 }
 _TEXT = {"type": "string"}
 _OPTIONS = {"type": "array", "items": _TEXT}
-# What a stored answer cannot be yet: secrets come with the credentials that keep them.
-_KINDS = [kind.value for kind in FieldKind if kind is not FieldKind.SECRET]
+_KINDS = [kind.value for kind in FieldKind]
 _FORMS: Mapping[str, Mapping[str, Any]] = {
     GET_INPUTS: {
         "fields": {

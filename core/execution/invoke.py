@@ -26,6 +26,7 @@ from core.execution import (
     guards,
     keeping,
     policy,
+    secret_args,
     sources,
 )
 from core.execution.agreement import agree
@@ -98,7 +99,7 @@ class Gate:
         record = StepRecord(
             number=len(state.steps) + 1,
             tool=step.tool,
-            raw_args=arguments.storable(step.args),
+            raw_args=secret_args.storable(arguments.storable(step.args), _manifest(context, step)),
             resolved_args=attempt.resolved,
             observation=observation,
             shown={},
@@ -169,6 +170,7 @@ class Gate:
             self._vaglio.note_refused(context, manifest, args, exc, attempt)
             raise
         attempt.checks["scope"] = "ok"
+        secrets = await secret_args.opened(self.stores, context, manifest, args)
         args = self._ground(context, state, step, manifest, args, attempt)
         urls = _urls(args, executor)
         guards.check_duplicates(state.steps, step.tool, args, [*paths, *urls])
@@ -192,12 +194,13 @@ class Gate:
         observation = await self.cage.run(
             executor,
             context.catalog.sdk,
-            document_of(context, state, manifest, args, paths),
+            secret_args.with_values(document_of(context, state, manifest, args, paths), secrets),
             mode="run",
             timeout_s=manifest.timeout_s,
             limits=manifest.limits,
             on_progress=on_progress,
         )
+        observation = secret_args.masked(observation, secrets)
         if not manifest.is_mutating and sources.of_steps(step.args, state) is _EXTERNAL:
             # Sorting or filtering what the outside said makes nothing of it ours.
             observation = replace(observation, provenance=_EXTERNAL)
@@ -223,6 +226,11 @@ class Gate:
         attempt.resolved = {k: v for k, v in args.items() if k not in attempt.left_out}
         attempt.key = guards.call_key(step.tool, attempt.resolved)
         return attempt.resolved
+
+
+def _manifest(context: TurnContext, step: Step) -> Manifest | None:
+    executor = context.catalog.executors.get(step.tool)
+    return None if executor is None else executor.manifest
 
 
 def _urls(args: Mapping[str, Any], executor: LoadedExecutor) -> list[str]:

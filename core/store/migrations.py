@@ -312,6 +312,14 @@ CREATE INDEX actions_shown ON actions (shown_key);
 CREATE INDEX actions_expiry ON actions (expires_at);
 """,
     ),
+    Migration(
+        6,
+        "messages found by their id",
+        """
+-- core.store.outbox
+CREATE INDEX outbox_message ON outbox (chat_key, message_id) WHERE message_id IS NOT NULL;
+""",
+    ),
 )
 
 MEMORY: tuple[Migration, ...] = ()

@@ -145,6 +145,17 @@ async def message_of(tx: Transaction, key: str) -> str | None:
     return None if item is None else item.message_id or None
 
 
+async def find_by_message(tx: Transaction, chat_key: str, message_id: str) -> OutboxItem | None:
+    """What went out last as this message of a chat."""
+    row = await tx.fetch_one(
+        """SELECT * FROM outbox WHERE chat_key = :chat AND message_id = :message
+           ORDER BY json_valid(body) AND json_extract(body, '$.settles') IS NOT NULL, place DESC
+           LIMIT 1""",
+        {"chat": chat_key, "message": message_id},
+    )
+    return None if row is None else _item(row)
+
+
 async def prune(tx: Transaction, older_than: datetime) -> int:
     """Delete settled messages last touched before that moment; how many."""
     return await tx.execute(

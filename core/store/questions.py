@@ -32,6 +32,14 @@ async def settle(tx: Transaction, question_key: str, text: str, lang: str, now: 
     return await outbox.enqueue(tx, f"{question_key}:settled", question.address, body, now)
 
 
+async def asked_secret(tx: Transaction, conversation: str, message_id: str | None) -> bool:
+    """Whether this message of the conversation asked for a secret, however long ago."""
+    if message_id is None:
+        return False
+    item = await outbox.find_by_message(tx, conversation, message_id)
+    return item is not None and item.body.get("secret") is True
+
+
 def settled_key(body: Mapping[str, Any]) -> str | None:
     """The question that this outbox body ends; None for a message of its own."""
     key = body.get(_SETTLES)

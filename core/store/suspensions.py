@@ -2,8 +2,8 @@
 
 Owns `suspensions` and `suspension_tokens`. A row goes open → claimed → done | indeterminate, or is
 cancelled or expired; nothing goes back. The state of the turn is an opaque JSON object here and is
-wiped, with the values, when the question is settled. Secrets are never stored: encrypted values
-come with the credentials. Knows nothing of what a choice means.
+wiped, with the values, when the question is settled. A secret is known here by its handle alone
+(`core.store.credentials`). Knows nothing of what a choice means.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 from core.clock import from_ts, to_ts
 from core.dialogs import Field, FieldKind, Suspension, SuspensionKind, SuspensionState
 from core.store import outbox
+from core.store.credentials import is_handle
 from core.store.database import Row, Transaction, row_reader
 from core.store.encoding import dump_json, load_json, load_object
 
@@ -72,8 +73,8 @@ async def open(
     """Keep a question and the state of its turn; `tokens` are what its buttons carry → choice.
 
     Put it in one transaction with the turn's state and the question in the outbox. Only hashes of
-    the tokens are stored. Raises `ValueError` when the values hold a secret, `StoreError` when the
-    id or a token is there already.
+    the tokens are stored. Raises `ValueError` when the values hold a secret in clear,
+    `StoreError` when the id or a token is there already.
     """
     _refuse_secrets(suspension.fields, suspension.values)
     await tx.execute(
@@ -326,7 +327,13 @@ async def _placed(tx: Transaction, suspension: Suspension) -> Suspension:
 
 
 def _refuse_secrets(fields: tuple[Field, ...], values: Mapping[str, Any]) -> None:
-    kept = [f.var for f in fields if f.kind is FieldKind.SECRET and values.get(f.var) is not None]
+    kept = [
+        f.var
+        for f in fields
+        if f.kind is FieldKind.SECRET
+        and values.get(f.var) is not None
+        and not is_handle(values[f.var])
+    ]
     if kept:
         raise ValueError(f"a secret would be stored in clear: {', '.join(kept)}")
 

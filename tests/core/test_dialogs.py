@@ -19,7 +19,6 @@ from core.dialogs import (
     Suspension,
     SuspensionKind,
     answer_of_choice,
-    ask_order,
     is_cancel,
     parse_answer,
     ttl_of,
@@ -414,6 +413,7 @@ PATH = Field("p", "Quale file?", FieldKind.FILE_PATH)
         ("inputs", NAME, "x" * 10_000, False),
         ("inputs", SECRET, "hunter2?", True),
         ("inputs", SECRET, "che ore sono", False),
+        ("inputs", SECRET, "corretto cavallo batteria graffetta", True),
         ("inputs", PATH, "note/a.md", True),
         ("inputs", PATH, "~/Documenti/due parole.txt", True),
         ("inputs", PATH, "a.md", True),
@@ -462,12 +462,6 @@ def test_reply_to_another_message_answers_nothing() -> None:
 
 
 # -- forms -------------------------------------------------------------------------------------
-
-
-def test_secrets_are_asked_last_and_the_rest_stays_in_order() -> None:
-    fields = (SECRET, NAME, PATH)
-
-    assert ask_order(fields) == (NAME, PATH, SECRET)
 
 
 def test_form_is_asked_field_by_field() -> None:

@@ -447,8 +447,8 @@ async def test_question_that_is_dropped_ends_its_turn(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "args",
-    [{}, {"fields": []}, {"fields": [{"var": "x", "prompt": "Parola?", "kind": "secret"}]}],
-    ids=["none", "empty", "secret"],
+    [{}, {"fields": []}, {"fields": [{"var": "x", "prompt": "Parola?", "kind": "riddle"}]}],
+    ids=["none", "empty", "kind"],
 )
 async def test_inputs_that_cannot_be_asked_are_told_to_the_model(
     tmp_path: Path, args: dict[str, Any]

@@ -393,6 +393,11 @@ async def test_secret_is_never_stored(db: Database, clock: FrozenClock):
     async with db.read() as tx:
         rows = await tx.fetch_all("SELECT * FROM suspensions")
     assert "hunter2" not in str([tuple(row) for row in rows])
+    handle = "secret:" + "0" * 32
+    async with db.write() as tx:
+        moved = await suspensions.advance(tx, asked, {"pw": handle}, now=clock.now())
+    assert moved is not None
+    assert moved.values == {"pw": handle}
 
 
 async def test_open_twice_or_with_a_known_token_keeps_nothing_of_it(

@@ -38,6 +38,7 @@ from core.execution.cage.status import NOT_LINUX, Isolation, cage_status
 from core.execution.cage.streams import OnProgress, Outcome
 from core.execution.cage.zygotes import Zygote
 from core.observation import Effects, Observation
+from core.redaction import mask_values
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ _LIMIT_SIGNALS = frozenset({128 + signal.SIGXCPU, 128 + signal.SIGXFSZ})
 _SHORT_OF = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 _PARSE_INLINE_BYTES = 262_144
 # Told to the kernel's scope, not to the child.
-NOT_TOLD = frozenset({"paths", "product_home", "workspace"})
+NOT_TOLD = frozenset({"paths", "product_home", "workspace", "masks"})
 PROGRAMS = frozenset({"code:exec"})
 HEAVY_IDLE_S = 600.0
 
@@ -130,7 +131,8 @@ class ProcessCage:
         """Run one call and say what came of it; never raises for the call's own failure.
 
         `call` is the call document (JSON values only); `paths`, `product_home` and `workspace` in
-        it narrow what the kernel opens and are not told to the child. `timeout_s` and `limits`
+        it narrow what the kernel opens and are not told to the child; its errors are logged
+        without the texts in `masks`, which it is not told either. `timeout_s` and `limits`
         default to the manifest's; the time counts from the start of the process, not from the wait
         for a slot. In `preview` mode `content` is what `preview(call)` returned, and nothing can
         be written. `effects` is `unknown` when a mutating executor was reached in `run` mode and
@@ -196,6 +198,7 @@ class ProcessCage:
                 return Observation.failed(ErrorCode.INVALID_ARGS, "arguments are no JSON")
         if outcome.errors:
             text = outcome.errors.decode("utf-8", "replace")
+            text = mask_values(text, call.get("masks", ()))
             log.debug("executor wrote errors", extra={"tool": manifest.name, "errors": text})
         if len(outcome.output) > _PARSE_INLINE_BYTES:
             return await asyncio.to_thread(_read, outcome, manifest, mode, seconds, bounds)
