@@ -233,9 +233,9 @@ def which(
     """The open question that a text is for; None: it is a new request.
 
     A reply to a prompt (its outbox key, message id or turn) is for that question, whatever it
-    says; a reply to another message is for none. Any other text is for the newest question, if it drops
-    it (`is_cancel`) or has the shape of an answer to what is asked. Pass only questions of this
-    person in this conversation that have not run out.
+    says; a reply to another message is for none. Any other text is for the newest question, if it
+    drops it (`is_cancel`) or has the shape of an answer to what is asked. Pass only questions of
+    this person in this conversation that have not run out.
     """
     if reply_to_key is not None:
         named = [
