@@ -32,7 +32,7 @@ SENDS = "(manda|send)"
 
 
 def _box(ask: Ask) -> str:
-    return next(word for word in ask.user.replace(",", "").split() if "~/notes/" in word)
+    return str(next(word for word in ask.user.replace(",", "").split() if "~/notes/" in word))
 
 
 RULES = [

@@ -80,6 +80,7 @@ _WRITES = _READS + '\n[[capabilities]]\nname = "fs:write"\nhints = ["arg:mailbox
 _OPEN = """\
 import json
 import os
+import time
 
 from executors._sdk.files import locate
 from executors._sdk.result import Failure, done, item
@@ -162,6 +163,8 @@ def run(call):
     sent = {key: call.args.get(key, "") for key in ("to", "subject", "text")}
     with open(f"{folder}/{name}.json", "x", encoding="utf-8") as file:
         json.dump(sent, file)
+    if call.args.get("slow"):
+        time.sleep(20)
     return done([item(id=name, subject=sent["subject"], sender=sent["to"])])
 
 
@@ -258,6 +261,11 @@ x-metnos-type = "free"
 [args.properties.text]
 type = "string"
 description = { it = "testo", en = "text" }
+x-metnos-type = "free"
+
+[args.properties.slow]
+type = "boolean"
+description = { it = "con calma", en = "slowly" }
 x-metnos-type = "free"
 """
     return _HEAD.format(
