@@ -12,6 +12,9 @@ METNOS := $(BIN)/metnos
 NEEDS_MODEL := $(PY) -c 'from core.config import load_settings as s; from core.llm.tiers import needs_bundled as n; raise SystemExit(not n(s()))'
 HAS_TOKEN := $(PY) -c 'from core.config import load_settings as s; raise SystemExit(s().telegram_bot_token is None)'
 
+# A worker a core, each with whole files. Four at most: many wait rather than count.
+TOGETHER ?= -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
 .DEFAULT_GOAL := help
 .PHONY: help venv run test test-all lint format types lock digests bench clean
 
@@ -37,7 +40,7 @@ test: $(VENV)/.stamp-dev ## check format, lint, types, digests, and run the test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(PY) -m core.catalog.digests --check
-	$(PY) -m pytest
+	$(PY) -m pytest $(TOGETHER)
 
 test-all: $(VENV)/.stamp-dev $(VENV)/.stamp-local ## also what needs the real model, system packages or long
 	$(PY) -m pytest -m ""

@@ -200,11 +200,13 @@ UNTIDY = [
         import os, time
 
         def run(c):
-            if os.fork() == 0:
+            between = os.fork()
+            if between == 0:
                 os.setsid()
                 if os.fork() == 0:
                     time.sleep(60)
                 os._exit(0)
+            os.waitpid(between, 0)
             return {'ok': True}
         """,
         ErrorCode.INTERNAL,
