@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from core.execution import invoke, paths
+from core.execution import paths, vaglio
 from core.execution.cage import scope
 from tests.acceptance.scenes import home_of, policy_lines, turn_lines
 from tests.support.house import ask, open_scripted
@@ -286,7 +286,7 @@ def _nothing(*_: object, **__: object) -> bool:
 
 # Wall → where it is asked for, and what it says when it is not there.
 WALLS = {
-    "guard": (invoke, "is_refused", _nothing),
+    "guard": (vaglio, "is_refused", _nothing),
     "list of the child": (paths, "closed_places", lambda _: {}),
     "kernel": (scope, "is_forbidden", _nothing),
 }
