@@ -43,7 +43,6 @@ class ErrorCode(StrEnum):
     FORBIDDEN_PATH = "forbidden_path"
     FORBIDDEN_HOST = "forbidden_host"
     JUDGE_DENIED = "judge_denied"
-    CONSENT_UNAVAILABLE = "consent_unavailable"
     NOT_AUTHORIZED = "not_authorized"
     DECLINED = "declined"
     QUESTION_EXPIRED = "question_expired"

@@ -265,7 +265,11 @@ class Turns:
             self._setup.lang(actor, inbound, request),
             now,
             request[:MAX_REQUEST],
-            talk=[(e.request, e.answer) for e in talk if now - e.ended_at <= CONVERSATION_AGE],
+            talk=[
+                (e.request, e.answer, e.external)
+                for e in talk
+                if now - e.ended_at <= CONVERSATION_AGE
+            ],
             quoted=inbound.quoted,
             granted=granted,
             interactive=inbound.is_interactive,

@@ -15,6 +15,7 @@ from core.dialogs import SuspensionKind, SuspensionState
 from core.errors import ErrorCode, ErrorInfo, MetnosError
 from core.execution.consent import Question
 from core.execution.context import TurnContext
+from core.execution.sources import reply_is_external
 from core.execution.undo_steps import is_undoable
 from core.i18n import Texts
 from core.language import choose_lang
@@ -97,6 +98,11 @@ class TurnEnds:
                 answer=reply.plain,
                 reply=reply.to_json(),
                 log_day=day,
+                external=reply_is_external(
+                    context,
+                    outcome.state,
+                    by_model=any(block.kind == "prose" for block in reply.blocks),
+                ),
             )
             await drawn.store(
                 tx,

@@ -10,9 +10,17 @@ from datetime import datetime
 from typing import Any
 
 from core.clock import new_token
-from core.dialogs import Field, FieldKind, Suspension, SuspensionKind, ttl_of
-from core.execution import consent
-from core.execution.consent import Question
+from core.dialogs import (
+    Answer,
+    Field,
+    FieldKind,
+    Suspension,
+    SuspensionKind,
+    ttl_of,
+    with_answer,
+)
+from core.execution import cards
+from core.execution.consent import ALWAYS, CHANGE, NO, YES, Decision, Question, Shape
 from core.execution.context import TurnContext
 from core.i18n import Texts
 from core.levels.renderer import Renderer
@@ -71,7 +79,7 @@ def ask(
             "asked_at": context.now.isoformat(),
             "quoted": context.quoted,
             "scheduled": context.scheduled,
-            "talk": [[e.request, e.answer] for e in context.conversation],
+            "talk": [[e.request, e.answer, e.external] for e in context.conversation],
         },
     )
     return show(suspension, context, texts)
@@ -104,17 +112,19 @@ def show(
     question = question_of(suspension)
     field = suspension.asked
     if suspension.kind is SuspensionKind.APPROVAL and question.targets:
-        blocks = consent.card(question, renderer, expires_at=suspension.expires_at, whole=whole)
+        blocks = cards.card(question, renderer, expires_at=suspension.expires_at, whole=whole)
     else:
         prompt = field.prompt or question.text
-        end = consent.until(suspension.expires_at, texts, lang, context.tz)
+        if question.shape is Shape.RECIPIENT:
+            prompt = texts.say("consent.which_recipient", lang)
+        end = cards.until(suspension.expires_at, texts, lang, context.tz)
         blocks = (Block("text", prompt + _listed(field)), Block("small", end))
-    choices = _choices(field, suspension.kind, texts, lang)
     if suspension.kind is SuspensionKind.APPROVAL:
-        if not whole and len(question.targets) > consent.MOST_NAMED:
-            choices.append((consent.LIST, texts.say("dialog.list", lang)))
-    elif suspension.kind is not SuspensionKind.CAP:
-        choices.append((CANCEL, texts.say("dialog.cancel", lang)))
+        choices = cards.choices(question, texts, lang, whole=whole)
+    else:
+        choices = _choices(field, texts, lang)
+        if suspension.kind is not SuspensionKind.CAP:
+            choices.append((CANCEL, texts.say("dialog.cancel", lang)))
     tokens = {new_token(): choice for choice, _ in choices}
     buttons = [Button(label, token) for token, (_, label) in zip(tokens, choices, strict=True)]
     rows = [tuple(buttons[at : at + _ROW]) for at in range(0, len(buttons), _ROW)]
@@ -143,6 +153,31 @@ def question_of(suspension: Suspension) -> Question:
     )
 
 
+def decided(
+    suspension: Suspension, answer: Answer | None, choice: str | None
+) -> tuple[Decision, str]:
+    """What an answer to the last field decides (None: the question is dropped, which for an
+    approval is a no), and the text that says so in the question's place."""
+    at_cap = suspension.kind is SuspensionKind.CAP
+    approval = at_cap or (suspension.kind is SuspensionKind.APPROVAL and not suspension.fields)
+    agreed = answer is not None and (not approval or answer.value is True)
+    decision = Decision(
+        agreed,
+        suspension.digest if agreed and choice != CHANGE else None,
+        {} if answer is None else with_answer(suspension, answer),
+        choice,
+        question_of(suspension).changed,
+    )
+    if not approval:
+        return decision, "dialog.cancelled" if answer is None else "dialog.answered"
+    if at_cap:
+        return decision, "cap.extended" if agreed else "cap.left"
+    if not agreed:
+        return decision, "dialog.declined"
+    keys = {ALWAYS: "dialog.approved_always", CHANGE: "dialog.changing"}
+    return decision, keys.get(choice or "", "dialog.approved")
+
+
 def programs_of(context: TurnContext, state: TurnState) -> dict[str, str]:
     """Digests of the programs that the rest of this turn has been promised with."""
     names = [call.tool for call in state.pending]
@@ -161,13 +196,12 @@ def are_same(programs: Mapping[str, Any], context: TurnContext) -> bool:
     )
 
 
-def _choices(field: Field, kind: SuspensionKind, texts: Texts, lang: str) -> list[tuple[str, str]]:
+def _choices(field: Field, texts: Texts, lang: str) -> list[tuple[str, str]]:
     """What can be pressed: (choice, label)."""
     if field.kind is FieldKind.YES_NO:
-        yes = "dialog.yes" if kind is SuspensionKind.APPROVAL else "dialog.plain_yes"
         return [
-            (consent.YES, texts.say(yes, lang)),
-            (consent.NO, texts.say("dialog.no", lang)),
+            (YES, texts.say("dialog.plain_yes", lang)),
+            (NO, texts.say("dialog.no", lang)),
         ]
     options = field.options if field.kind is FieldKind.CHOICE else ()
     return [(option.key, option.label) for option in options[:_MOST_BUTTONS]]

@@ -14,7 +14,7 @@ from core import dialogs
 from core.clock import Clock
 from core.dialogs import Answer, FieldKind, Suspension, SuspensionKind
 from core.errors import ErrorCode, ErrorInfo, StoreTooNew
-from core.execution.consent import LIST, Decision
+from core.execution import consent
 from core.execution.context import TurnContext
 from core.i18n import Texts
 from core.levels.runner import Resumption
@@ -35,7 +35,7 @@ from core.store.credentials import SealedAnswer
 from core.store.stores import Stores
 from core.store.suspensions import Standing
 from core.turn_ends import TurnEnds
-from core.turn_question import CANCEL, again, are_same
+from core.turn_question import CANCEL, again, are_same, decided
 from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
 from core.turn_unanswered import Unanswered
@@ -152,12 +152,14 @@ class TurnResume:
             async with self._stores.main.read() as tx:
                 stored = await turns.get(tx, suspension.turn_id)
             return Taken(await self._late.told_again(stored, actor))
-        if choice == LIST:
+        if choice == consent.LIST:
             return await self._ask_again(inbound, actor, suspension, "dialog.listed", whole=True)
         if choice == CANCEL:
             return await self._answer(inbound, actor, suspension, None)
-        answer = dialogs.answer_of_choice(suspension.asked, choice)
-        return await self._answer(inbound, actor, suspension, answer)
+        # A yes with something more to it.
+        plain = consent.YES if choice in {consent.ALWAYS, consent.CHANGE} else choice
+        answer = dialogs.answer_of_choice(suspension.asked, plain)
+        return await self._answer(inbound, actor, suspension, answer, choice)
 
     async def _located(
         self, inbound: Inbound, actor: Actor, open_ones: list[Suspension]
@@ -174,25 +176,21 @@ class TurnResume:
         return None
 
     async def _answer(
-        self, inbound: Inbound, actor: Actor, suspension: Suspension, answer: Answer | None
+        self,
+        inbound: Inbound,
+        actor: Actor,
+        suspension: Suspension,
+        answer: Answer | None,
+        choice: str | None = None,
     ) -> Taken:
         """Go on with an answer, to the next field or with the turn. None: the question is dropped,
-        which for an approval is a no."""
+        which for an approval is a no. `choice`: the button that was pressed."""
         if answer is not None and not suspension.is_last:
             return await self._next_field(inbound, actor, suspension, answer)
         at_cap = suspension.kind is SuspensionKind.CAP
         approval = at_cap or (suspension.kind is SuspensionKind.APPROVAL and not suspension.fields)
-        agreed = answer is not None and (not approval or answer.value is True)
         answer, secret = self._locked(suspension, answer)
-        values = {} if answer is None else dialogs.with_answer(suspension, answer)
-        decision = Decision(agreed, suspension.digest if agreed else None, values)
-        key = "dialog.answered"
-        if at_cap:
-            key = "cap.extended" if agreed else "cap.left"
-        elif approval:
-            key = "dialog.approved" if agreed else "dialog.declined"
-        elif answer is None:
-            key = "dialog.cancelled"
+        decision, key = decided(suspension, answer, choice)
         now = self._clock.now()
         async with self._stores.main.write() as tx:
             claimed = await suspensions.claim(tx, suspension.id, now)
@@ -224,13 +222,13 @@ class TurnResume:
             stored.lang,
             now,
             state.request,
-            talk=[(said, replied) for said, replied in data.get("talk", ())],
+            talk=[_talk(*exchange) for exchange in data.get("talk", ())],
             quoted=data.get("quoted"),
             granted=granted,
             interactive=inbound.is_interactive,
             scheduled=data.get("scheduled") is True,
         )
-        goes_on = agreed or not at_cap
+        goes_on = decision.agreed or not at_cap
         if error is None and goes_on and not are_same(data.get("programs") or {}, context):
             error = ErrorInfo(ErrorCode.EXECUTOR_CHANGED)
         asked_at = dt.datetime.fromisoformat(data["asked_at"])
@@ -330,6 +328,10 @@ class TurnResume:
 
 def _answered(inbound: Inbound) -> str:
     return f"answer:{inbound.id}"
+
+
+def _talk(said: str, replied: str, external: bool = False) -> tuple[str, str, bool]:
+    return said, replied, external
 
 
 def _text(value: object) -> str | None:

@@ -55,13 +55,14 @@ class TurnSetup:
         now: dt.datetime,
         request: str,
         *,
-        talk: Sequence[tuple[str, str]] = (),
+        talk: Sequence[tuple[str, str, bool]] = (),
         quoted: str | None = None,
         granted: Granted | None = None,
         interactive: bool = True,
         scheduled: bool = False,
     ) -> TurnContext:
-        """`talk`: what was asked and answered before in this conversation, oldest first."""
+        """`talk`: what was asked and answered before in this conversation, oldest first, and
+        whether words from outside may stand in the answer."""
         return TurnContext(
             turn_id=turn_id,
             actor=actor,
@@ -74,7 +75,8 @@ class TurnSetup:
             scope=scope_for(actor, self._settings, granted),
             private_hosts=private_hosts_for(actor, self._settings, granted),
             conversation=tuple(
-                Exchange(said[:MOST_REMEMBERED], answer[:MOST_REMEMBERED]) for said, answer in talk
+                Exchange(said[:MOST_REMEMBERED], answer[:MOST_REMEMBERED], external)
+                for said, answer, external in talk
             ),
             quoted=quoted,
             services=self._settings.services,

@@ -40,17 +40,21 @@ def doubt_about(
     steps: Sequence[StepRecord],
     is_private: Callable[[str], bool],
     planned_blind: bool = False,
+    told_before: bool = False,
 ) -> Doubt | None:
     """Why this canonical address needs consent; None when it may be contacted.
 
     `said`: the person's own words; `quoted`: what they forward or reply to, which came before
     everything. `is_private` tells of a tool whether it reads what is the person's own.
-    `planned_blind`: written before anything was read in this turn.
+    `planned_blind`: written before anything was read in this turn. `told_before`: words from
+    outside stood in the conversation or the quotation that the turn began with; what else stood
+    there may be private, so that then no more than a host may be composed.
 
     Free are: an address that stands in the person's words or in what they quote; one that stands
     in an external observation from before the first private one (also as a link relative to its
     page); one that stands in a file read before anything external came in and anything was
-    changed; and, while nothing private was read, any address of a host that the person named.
+    changed; and any address of a host that the person named, while nothing private or external
+    was read. After something external no more than that host itself is.
     """
     if any(stands_in(url, text) for text in (*said, *quoted)):
         return None
@@ -72,7 +76,8 @@ def doubt_about(
     if private:
         return Doubt.AFTER_PRIVATE
     host = urlsplit(url).hostname or ""
-    if external and not any(_names_host(host, text) for text in said):
+    named = any(_names_host(host, text) for text in said)
+    if (external or told_before) and not (named and _is_bare(url)):
         return Doubt.AFTER_EXTERNAL
     return Doubt.CARRIES_MUCH if _carries_much(url, host) else None
 
@@ -153,6 +158,11 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _texts(inner)
+
+
+def _is_bare(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.path in {"", "/"} and not parts.query
 
 
 def _carries_much(url: str, host: str) -> bool:

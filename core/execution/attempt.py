@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.execution.consent import Decision
+from core.execution.standing import Given
+from core.observation import Provenance
 
 
 @dataclass(slots=True)
 class Attempt:
     """`ran`: the program was started; `preview`: what it said that it would change; `journal`: the
-    key of its row; `left_out`: arguments nobody gave; `decision`: the answer to a question."""
+    key of its row; `left_out`: arguments that nobody gave; `decision`: an answer, if any;
+    `origin`: whose words the targets of a change are; `composed`: addresses that a model made;
+    `given`: what is to be kept of a yes."""
 
     checks: dict[str, str] = field(default_factory=dict)
     resolved: dict[str, Any] = field(default_factory=dict)
@@ -23,3 +27,6 @@ class Attempt:
     journal: str | None = None
     left_out: tuple[str, ...] = ()
     decision: Decision | None = None
+    origin: Provenance | None = None
+    composed: tuple[str, ...] = ()
+    given: Given | None = None

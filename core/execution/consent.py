@@ -1,4 +1,4 @@
-"""What a step must ask a person before it goes on, what they are shown, and what they said.
+"""What a step must ask a person before it goes on, and what they said.
 
 An approval is bound to a digest of what exactly was shown: tool, resolved arguments, preview and
 manifest. Anything else that digest does not fit is asked again (S8, C5).
@@ -8,34 +8,52 @@ from __future__ import annotations
 
 import hashlib
 import json
-import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from core.catalog.manifest import Manifest
-from core.dialogs import Field, SuspensionKind
+from core.dialogs import Field, FieldKind, SuspensionKind
 from core.execution.context import TurnContext
-from core.i18n import Texts
-from core.levels.renderer import Renderer
-from core.messages import Block
-from core.observation import Provenance
-from core.turn_state import TurnState
-from core.vocabulary import verb_of
+from core.execution.values import listed
 
-YES, NO, LIST = "yes", "no", "list"
+# What can be said to a question: yes, yes from now on, no, show me all, to somebody else.
+YES, ALWAYS, NO, LIST, CHANGE = "yes", "always", "no", "list", "change"
 
-# A list this short stands in the card itself; a longer one has a button, and an end.
+# A list this short stands in the card itself; a longer one has a button.
 MOST_NAMED = 3
-MOST_LISTED = 100
+MOST_SUBJECT = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a wish came from: `read` a page or file (`name`), `quoted` in the message, said before
+    in the `talk`, or `unknown`."""
+
+    kind: str
+    name: str = ""
+
+
+class Shape(StrEnum):
+    """What a question of consent is about: a change, addresses to be opened, or a sending."""
+
+    CHANGE = "change"
+    ADDRESS = "address"
+    RECIPIENT = "recipient"
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a step waits for. `targets`, `count` and `size` (bytes) come from its preview; `source`
-    says where a wish came from that the person did not utter. `text` is what is asked, for the
-    kinds that have no card; `fields` what is to be filled in."""
+    """What a step waits for. `targets`, `count` and `size` (bytes) come from its preview.
+
+    `source` says where a wish came from that the person did not utter, `addresses` are those that
+    a model composed, `subject` is the first line of what would be sent. `brief`: the person has
+    agreed to the like before, a line is enough. `may_always`: a yes may be one for good.
+    `changeable` names the argument whose only recipient the person may put another in the place
+    of, `changed` holds arguments that they did so with. `text` is what is asked, for the kinds
+    that have no card; `fields` what is to be filled in.
+    """
 
     kind: SuspensionKind
     tool: str
@@ -44,40 +62,72 @@ class Question:
     count: int = 0
     size: int | None = None
     destination: str | None = None
-    source: str | None = None
+    source: Source | None = None
     reversible: bool = False
     text: str = ""
     fields: tuple[Field, ...] = ()
     expires_s: int | None = None
+    shape: Shape = Shape.CHANGE
+    addresses: tuple[str, ...] = ()
+    subject: str = ""
+    brief: bool = False
+    may_always: bool = False
+    changeable: str | None = None
+    changed: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The parts that the card is drawn from."""
+        """The parts that the card is drawn from, and what goes on with the answer."""
+        source = self.source
         return {
             "tool": self.tool,
             "targets": list(self.targets),
             "count": self.count,
             "size": self.size,
             "destination": self.destination,
-            "source": self.source,
+            "source": None if source is None else [source.kind, source.name],
             "reversible": self.reversible,
             "text": self.text,
+            "shape": self.shape.value,
+            "addresses": list(self.addresses),
+            "subject": self.subject,
+            "brief": self.brief,
+            "may_always": self.may_always,
+            "changeable": self.changeable,
+            "changed": dict(self.changed),
         }
 
     @classmethod
     def from_json(
         cls, kind: SuspensionKind, digest: str | None, data: Mapping[str, Any]
     ) -> Question:
-        return cls(kind, digest=digest, **{**data, "targets": tuple(data["targets"])})
+        """Read back what `to_json` made; a question that an older version stored has less."""
+        source = data.get("source")
+        if isinstance(source, str):
+            source = ["read", source]
+        return cls(
+            kind,
+            digest=digest,
+            **{
+                **data,
+                "targets": tuple(data["targets"]),
+                "addresses": tuple(data.get("addresses", ())),
+                "shape": Shape(data.get("shape", Shape.CHANGE)),
+                "source": None if source is None else Source(*source),
+            },
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the person said to a question. `digest` is what they saw when they agreed; `values` are
-    the fields they filled in."""
+    """What the person said to a question. `digest` is what they saw when they agreed, `choice` the
+    button; `values` are the fields they filled in, `changed` the arguments that they had put in
+    the place of others when they were asked."""
 
     agreed: bool
     digest: str | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
+    choice: str | None = None
+    changed: Mapping[str, Any] = field(default_factory=dict)
 
 
 class NeedsAnswer(Exception):
@@ -102,88 +152,87 @@ def approval_for(
     targets: Sequence[str],
     *,
     digest: str,
-    source: str | None,
+    source: Source | None,
+    addresses: Sequence[str] = (),
 ) -> Question:
-    """The question of a change that needs consent, from what its preview found."""
+    """The question of a change that needs consent, from what its preview found. With `addresses`
+    that a model composed it names these too."""
     size, destination = preview.get("bytes"), args.get("dst")
+    to = recipients_of(args, manifest)
+    names = [
+        name for name, kind in manifest.sinks.items() if kind == "recipient" and args.get(name)
+    ]
     return Question(
         SuspensionKind.APPROVAL,
         manifest.name,
         digest,
-        tuple(targets),
+        tuple(to or targets or addresses),
         int(preview.get("count", len(targets))),
         size if isinstance(size, int) else None,
         destination if isinstance(destination, str) else None,
         source,
         manifest.reversible,
+        shape=Shape.RECIPIENT if to else Shape.CHANGE,
+        addresses=tuple(addresses),
+        subject=_subject(preview, args) if to else "",
+        changeable=names[0] if len(to) == 1 else None,
     )
 
 
-def source_of(origin: Provenance, context: TurnContext, state: TurnState) -> str | None:
-    """The page or file that a wish came from, when it came from outside."""
-    if origin is not Provenance.EXTERNAL:
-        return None
-    for record in reversed(state.steps):
-        if record.observation.provenance is Provenance.EXTERNAL:
-            for entry in record.observation.entries or ():
-                found = entry.get("final_url") or entry.get("url") or entry.get("path")
-                if found:
-                    return str(found)
-    return context.quoted[:80] if context.quoted else "?"
+def address_question(
+    manifest: Manifest, addresses: Sequence[str], *, digest: str, source: Source | None
+) -> Question:
+    """Whether addresses that a model composed may be opened."""
+    return Question(
+        SuspensionKind.APPROVAL,
+        manifest.name,
+        digest,
+        tuple(addresses),
+        len(addresses),
+        source=source,
+        shape=Shape.ADDRESS,
+        addresses=tuple(addresses),
+    )
 
 
-def card(
-    question: Question,
-    renderer: Renderer,
-    *,
-    expires_at: datetime,
-    whole: bool = False,
-) -> tuple[Block, ...]:
-    """The question as it is shown: what, on what, how many, where from, whether it can be undone,
-    until when. `whole` names every target, up to a hundred."""
-    texts, lang = renderer.texts, renderer.lang
-    names = [renderer.path(target) for target in question.targets]
-    lines = [_asked(question, names, renderer)]
-    if whole or 1 < len(names) <= MOST_NAMED:
-        lines += [f"• {name}" for name in names[:MOST_LISTED]]
-        if len(names) > MOST_LISTED:
-            lines.append(texts.say("answer.more", lang, count=len(names) - MOST_LISTED))
-    elif names[1:]:
-        first, last = (posixpath.basename(name) for name in (names[0], names[-1]))
-        lines.append(texts.say("consent.span", lang, first=first, last=last))
-    if question.size is not None and question.count > 1:
-        size = texts.bytes(question.size, lang)
-        lines.append(texts.say("consent.amount", lang, count=question.count, size=size))
-    said = [Block("text", "\n".join(lines))]
-    if question.source is not None:
-        source = renderer.path(question.source)
-        said.append(Block("text", texts.say("consent.from_outside", lang, source=source)))
-    undo = "consent.undo" if question.reversible else "consent.no_undo"
-    said.append(Block("text", texts.say(undo, lang)))
-    said.append(Block("small", until(expires_at, texts, lang, renderer.tz)))
-    return tuple(said)
+def which_recipient(tool: str, argument: str) -> Question:
+    """To whom else something is to be sent. The answer comes under the argument's name."""
+    asked = Field(argument, "", FieldKind.TEXT)
+    return Question(SuspensionKind.INPUTS, tool, fields=(asked,), shape=Shape.RECIPIENT)
 
 
-def until(expires_at: datetime, texts: Texts, lang: str, tz: str) -> str:
-    return texts.say("dialog.until", lang, time=texts.time(expires_at, lang, tz))
+def changed_by(decision: Decision, tool: str, context: TurnContext) -> Mapping[str, Any]:
+    """The arguments that the person has put another value in for: recipients, and nothing else.
+    What they typed just now goes before what they typed earlier."""
+    executor = context.catalog.executors.get(tool)
+    if executor is None:
+        return {}
+    manifest, found = executor.manifest, dict(decision.changed)
+    for name, value in decision.values.items():
+        if manifest.sinks.get(name) == "recipient" and isinstance(value, str):
+            is_list = manifest.properties[name].get("type") == "array"
+            found[name] = [value.strip()] if is_list else value.strip()
+    return found
 
 
-def _asked(question: Question, names: Sequence[str], renderer: Renderer) -> str:
-    """The first line: the change as a question, with its target or their number and folder."""
-    lang = renderer.lang
-    key = f"consent.ask.{verb_of(question.tool)}"
-    if not renderer.texts.has(key, lang):
-        key = "consent.ask.other"
-    folders = {posixpath.dirname(name) for name in names}
-    where = folders.pop() if len(folders) == 1 else ""
-    number = len(names)
-    if number == 1:
-        what = names[0]
-    else:
-        what = renderer.texts.say("consent.items", lang, count=number)
-        if where:
-            what = renderer.texts.say("consent.items_in", lang, what=what, place=where)
-    to = "" if question.destination is None else renderer.path(question.destination)
-    if to:
-        what = renderer.texts.say("consent.to", lang, what=what, place=to)
-    return renderer.texts.say(key, lang, what=what)
+def recipients_of(args: Mapping[str, Any], manifest: Manifest) -> list[str]:
+    """Everybody whom the change would send something to, each once."""
+    found = [
+        str(value)
+        for name, kind in manifest.sinks.items()
+        if kind == "recipient"
+        for value in listed(args.get(name))
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _subject(preview: Mapping[str, Any], args: Mapping[str, Any]) -> str:
+    """The subject of what would be sent, or the first line of its text."""
+    for place in (preview, args):
+        for name in ("subject", "title", "text", "body", "content"):
+            value = place.get(name)
+            lines = value.split("\n") if isinstance(value, str) else []
+            first = next((" ".join(line.split()) for line in lines if line.strip()), "")
+            if first:
+                return first if len(first) <= MOST_SUBJECT else f"{first[: MOST_SUBJECT - 1]}…"
+    return ""

@@ -23,20 +23,23 @@ _SHIFT = re.compile(r"now([+-])(\d{1,4})([dh])|now_(plus|minus)_(\d{1,4})([dh])"
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One earlier request of this conversation and what was answered, cut short."""
+    """One earlier request of this conversation and what was answered, cut short. `external`: words
+    from outside may stand in the answer."""
 
     request: str
     answer: str
+    external: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
     """Fixed for a whole turn: the catalogue too, so that a change counts from the next one.
 
-    `private_hosts`: inner hosts that the actor's calls may reach, `name` or `name:port`.
-    `services`: addresses of services by name, "" for one that is off.
-    `interactive`: somebody can answer a question that only asks to go on. `scheduled`: the turn
-    is a task's, and nobody may be there for a while.
+    `private_hosts`: inner hosts that the actor's calls may reach, `name` or `name:port`. `quoted`:
+    what the request replies to or forwards, which others may have written. `services`: addresses
+    of services by name, "" for one that is off. `interactive`: somebody can answer a question
+    that only asks to go on. `scheduled`: the turn is a task's, and nobody may be there for a
+    while. `typed`: what the person has written in this turn when they were asked.
     """
 
     turn_id: str
@@ -54,11 +57,18 @@ class TurnContext:
     services: Mapping[str, str] = field(default_factory=dict)
     interactive: bool = True
     scheduled: bool = False
+    typed: tuple[str, ...] = ()
 
     @property
     def said(self) -> tuple[str, ...]:
-        """The person's own words, newest first: what counts as spoken by them."""
-        return (self.request, *(exchange.request for exchange in self.conversation))
+        """The person's own words: what counts as spoken by them."""
+        talk = (exchange.request for exchange in self.conversation)
+        return (self.request, *self.typed, *talk)
+
+    @property
+    def is_external(self) -> bool:
+        """Whether words from outside stood before whoever planned this turn from the beginning."""
+        return bool(self.quoted) or any(exchange.external for exchange in self.conversation)
 
 
 def private_hosts_for(

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from core.catalog.manifest import Manifest
 from core.errors import CallRefused, ErrorCode
+from core.execution.addresses import stands_in
 from core.execution.values import fold
 from core.execution.wording import is_vague, names_a_place, numbers_in, speaks_of_time
 from core.plan import references_in
@@ -41,7 +42,7 @@ class Ground:
 
     `said`: the request, the conversation on both sides, what the person quoted. `seen`: texts and
     values that steps of this turn brought or worked on. `exists` tells of a canonical path.
-    `external`: something from outside was read. `first`: nothing was seen yet.
+    `first`: nothing was seen yet.
     """
 
     said: Sequence[str]
@@ -49,7 +50,6 @@ class Ground:
     roots: Sequence[str] = ()
     zone: str = ""
     exists: Callable[[str], bool] = field(default=lambda path: False)
-    external: bool = False
     first: bool = True
 
     @cached_property
@@ -208,17 +208,17 @@ def _was_said(word: str, said: frozenset[str]) -> bool:
 
 
 def _url(url: str, ground: Ground) -> bool:
-    """An address that was written or found as it is; or a page of a site that the person named,
-    as long as nothing from outside could have had a word in composing it."""
+    """An address that was written or found as it is, or any of a site that the person named or a
+    step brought. Whether one that was composed may be opened is for consent to ask."""
+    if any(stands_in(url, text) for text in ground.said):
+        return True
     wanted = _bare(url)
     texts = [*(text.casefold() for text in ground.said), *ground.leaves]
     host = (urlsplit(url).hostname or "").removeprefix("www.")
     for text in texts:
         if host in text and any(_bare(m[0]) == wanted for m in _ADDRESS.finditer(text)):
             return True
-    if ground.external and _bare(url) != host:
-        return False
-    return _is_named_host(host, ground)
+    return _is_named_host(host, ground) or _is_seen_host(host, ground)
 
 
 def _bare(url: str) -> str:
@@ -235,6 +235,17 @@ def _is_named_host(host: str, ground: Ground) -> bool:
         return False
     main = names[-2] if len(names) > 1 and len(names[-1]) <= 3 else names[-1]
     return (len(main) >= 3 and main in ground.words) or all(n in ground.words for n in names)
+
+
+def _is_seen_host(host: str, ground: Ground) -> bool:
+    """Whether a step brought an address of this very site."""
+    return any(
+        re.split(r"[/?#:]", _bare(m[0]), maxsplit=1)[0] == host
+        for leaf in ground.leaves
+        if host and host in leaf
+        for m in _ADDRESS.finditer(leaf)
+        if leaf[m.start() - 1 : m.start()] != "@"
+    )
 
 
 def _without_www(ground: Ground) -> list[str]:

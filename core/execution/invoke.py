@@ -22,6 +22,7 @@ from core.execution import (
     arguments,
     asking,
     builtins,
+    consent,
     grounding,
     guards,
     keeping,
@@ -29,7 +30,7 @@ from core.execution import (
     secret_args,
     sources,
 )
-from core.execution.agreement import agree
+from core.execution.agreement import Agreement
 from core.execution.attempt import Attempt
 from core.execution.cage.process import ProcessCage
 from core.execution.consent import Decision, NeedsAnswer, Question
@@ -86,6 +87,12 @@ class Gate:
         """
         started = self.clock.monotonic()
         attempt = Attempt(decision=decision)
+        typed = sources.typed_in(state)
+        if decision is not None and (changed := consent.changed_by(decision, step.tool, context)):
+            step = replace(step, args={**step.args, **changed})
+            attempt.decision = replace(decision, changed=changed)
+            typed = (*typed, *(str(v) for value in changed.values() for v in listed(value)))
+        context = replace(context, typed=typed)
         try:
             observation = await self._pass(context, state, step, offered, attempt, on_progress)
         except NeedsAnswer as exc:
@@ -139,7 +146,9 @@ class Gate:
             if step.tool == FINAL_ANSWER:
                 return Observation(ok=True, content=str(attempt.resolved.get("text", "")))
             if step.tool in asking.ASKING:
-                return asking.answer_of(step.tool, attempt.resolved, attempt.decision)
+                answer = asking.answer_of(step.tool, attempt.resolved, attempt.decision)
+                whose = sources.of_answer(step.args, context, state)
+                return replace(answer, provenance=whose)
             if step.tool == builtins.UNDO_LAST_TURN:
                 attempt.mutating, undo = True, Undo(self.cage, self.stores, self.clock)
                 seen, attempt.journal = await undo.put_back_last(context, state)
@@ -180,15 +189,23 @@ class Gate:
             attempt.checks["consent"] = "declined"
             raise CallRefused(ErrorCode.DECLINED, "the person said no to this: do not do it")
         self._vaglio.weigh(context, manifest, args, paths, attempt)
-        unasked = sources.address_refusal(urls, step.args, context, state)
-        if unasked is not None:
-            attempt.checks["consent"] = policy.Consent.NEEDED.value
-            self._vaglio.note(context, manifest, args, policy.Verdict(False, unasked.code.value))
-            raise unasked
+        agreement = Agreement(self.cage, self.stores, self.clock)
+        try:
+            agreement.to_addresses(context, state, manifest, step.args, args, urls, attempt)
+        except (CallRefused, NeedsAnswer):
+            verdict = policy.Verdict(False, "composed_address")
+            self._vaglio.note(context, manifest, args, verdict)
+            raise
         if manifest.is_mutating:
-            await agree(self.cage, context, state, executor, step.args, args, paths, attempt)
+            await agreement.to_change(context, state, executor, step.args, args, paths, attempt)
             attempt.journal = await keeping.open_journal(
-                self.stores, self.clock, context, state, manifest.name, attempt.preview or {}
+                self.stores,
+                self.clock,
+                context,
+                state,
+                manifest.name,
+                attempt.preview or {},
+                attempt.given,
             )
         attempt.ran = True
         observation = await self.cage.run(
@@ -201,10 +218,11 @@ class Gate:
             on_progress=on_progress,
         )
         observation = secret_args.masked(observation, secrets)
-        if not manifest.is_mutating and sources.of_steps(step.args, state) is _EXTERNAL:
-            # Sorting or filtering what the outside said makes nothing of it ours.
-            observation = replace(observation, provenance=_EXTERNAL)
-        return observation
+        outside = attempt.origin is _EXTERNAL or (
+            not manifest.is_mutating and sources.of_steps(step.args, state) is _EXTERNAL
+        )
+        # Sorting or filtering what the outside said makes nothing of it ours.
+        return replace(observation, provenance=_EXTERNAL) if outside else observation
 
     def _ground(
         self,

@@ -12,8 +12,9 @@ from typing import Any
 
 from core.clock import Clock
 from core.errors import StoreError, to_error_info
-from core.execution import builtins, handle
+from core.execution import builtins, handle, standing
 from core.execution.context import TurnContext
+from core.execution.standing import Given
 from core.observation import Effects, Observation
 from core.store import effects, scratchpad, turns
 from core.store.database import Transaction
@@ -36,8 +37,10 @@ async def open_journal(
     state: TurnState,
     tool: str,
     preview: Mapping[str, Any],
+    given: Given | None = None,
 ) -> str:
-    """Write down, before it runs, what the next step is about to change; the entry's key."""
+    """Write down, before it runs, what the next step is about to change, and what stays of the
+    yes it was `given`; the entry's key."""
     number = len(state.steps) + 1
     key = effects.effect_key(context.turn_id, number)
     summary = {name: preview[name] for name in ("targets", "count", "bytes") if name in preview}
@@ -53,6 +56,8 @@ async def open_journal(
             summary=summary,
             now=clock.now(),
         )
+        if given is not None:
+            await standing.keep(tx, given, clock.now())
     return key
 
 

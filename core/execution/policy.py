@@ -25,6 +25,9 @@ _WORD = re.compile(r"[^\W_]+")
 
 BlockedBy = Literal["guard", "judge"]
 
+# What reaches other people; to write in one's own mailbox or calendar does not.
+_OUTBOUND_RIGHTS = frozenset({"channel:out", "mail:send", "network:http"})
+
 _IRRECOVERABLE = re.compile(
     r"""
       \brm\s+(?:-[a-z-]+\s+)*-?[a-z-]*[rf][a-z-]*\s+(?:--\s+)?["']?(?:/|~|\$HOME)["']?\s*\*?\s*$
@@ -49,6 +52,9 @@ class Verdict:
 class Consent(StrEnum):
     NOT_NEEDED = "not_needed"
     NEEDED = "needed"
+    GIVEN = "given"
+    STANDING = "standing"
+    DECLINED = "declined"
 
 
 def guard(
@@ -146,23 +152,59 @@ def consent(
     origin: Provenance,
     named_each: bool,
     actor: Actor,
+    known_recipients: bool = False,
 ) -> Consent:
     """Whether a person must say yes first (C5).
 
     `count` comes from the preview; `in_workspace`: every target lies in the actor's own folders;
-    `origin`: the worst of the sink arguments; `named_each`: the person named every item.
+    `origin`: the worst of the sink arguments; `named_each`: the person named every item;
+    `known_recipients`: this person has agreed before that things are sent to all of them.
     """
     if not manifest.is_mutating:
         return Consent.NOT_NEEDED
-    if origin is Provenance.EXTERNAL:
+    if origin is Provenance.EXTERNAL or count > MASS_MUTATION:
         return Consent.NEEDED
     verb = verb_of(manifest.name)
-    if verb in {"delete", "send", "share"}:
-        trusted = actor.autonomy is Autonomy.FULL and named_each and verb == "delete"
-        return Consent.NOT_NEEDED if trusted and count <= MASS_MUTATION else Consent.NEEDED
-    if not manifest.reversible or manifest.effect is Effect.BLIND or not in_workspace:
+    if actor.autonomy is Autonomy.FULL:
+        if verb == "delete" and named_each:
+            return Consent.NOT_NEEDED
+        if verb == "send" and known_recipients:
+            return Consent.NOT_NEEDED
+    if verb == "delete" or is_lasting(manifest) or not in_workspace:
         return Consent.NEEDED
-    return Consent.NEEDED if count > MASS_MUTATION else Consent.NOT_NEEDED
+    return Consent.NOT_NEEDED
+
+
+def may_stand(manifest: Manifest, *, in_workspace: bool, origin: Provenance) -> bool:
+    """Whether a yes to this change may be one for good: it can be undone, stays in the person's
+    own folders, and nothing from outside had a word in it."""
+    return (
+        manifest.is_mutating
+        and origin is not Provenance.EXTERNAL
+        and in_workspace
+        and not is_lasting(manifest)
+    )
+
+
+def is_lasting(manifest: Manifest) -> bool:
+    """Whether the change cannot be taken back: there is no undo, nobody can look whether it
+    happened, it runs a command, or it leaves the house."""
+    return (
+        not manifest.reversible
+        or manifest.effect is Effect.BLIND
+        or "command" in manifest.sinks.values()
+        or any(right.name == "code:exec" for right in manifest.capabilities)
+        or is_outbound(manifest)
+    )
+
+
+def is_outbound(manifest: Manifest) -> bool:
+    """Whether the change reaches others: it sends, shares, or speaks to a place on the network."""
+    return manifest.is_mutating and (
+        verb_of(manifest.name) in {"send", "share"}
+        or bool({"recipient", "url"} & set(manifest.sinks.values()))
+        or any(right.name in _OUTBOUND_RIGHTS for right in manifest.capabilities)
+    )
 
 
 def is_spoken_of(value: str, texts: Sequence[str]) -> bool:

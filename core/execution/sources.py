@@ -10,18 +10,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.catalog.manifest import Manifest
-from core.errors import CallRefused, ErrorCode
-from core.execution.addresses import doubt_about, reads_private
+from core.errors import CallRefused
+from core.execution.addresses import Doubt, doubt_about, reads_private
 from core.execution.builtins import BUILTINS
+from core.execution.consent import Source
 from core.execution.context import TurnContext, provenance_of_turn
 from core.execution.grounding import Ground
 from core.execution.policy import is_spoken_of
-from core.messages import Role
 from core.observation import Provenance
 from core.plan import FROM_STEP, steps_used
 from core.turn_state import StepRecord, TurnState
 
 MOST_TEXT = 200_000
+MOST_QUOTED = 80
 
 
 def origin_of(
@@ -34,17 +35,51 @@ def origin_of(
     """The worst origin of the sink values of a change.
 
     `USER` when the person named them, or when nothing external was known to whoever wrote them:
-    no step had read anything, or the plan was made before. A value that a plan takes by reference
-    from something external was written by the outside all the same.
+    nothing of the kind had been read, quoted or said before, or the plan was made before. A value
+    that a plan takes by reference from something external was written by the outside all the same.
     """
     if all(is_spoken_of(value, context.said) for value in values):
         return Provenance.USER
-    if state.plan is None:
-        outside = provenance_of_turn(state)
-    else:
-        sinks = {name: raw[name] for name in (*manifest.sinks, FROM_STEP) if name in raw}
-        outside = of_steps(sinks, state)
-    return Provenance.EXTERNAL if outside is Provenance.EXTERNAL else Provenance.USER
+    if knew_external(context, state):
+        return Provenance.EXTERNAL
+    sinks = {name: raw[name] for name in (*manifest.sinks, FROM_STEP) if name in raw}
+    outside = of_steps(sinks, state) is Provenance.EXTERNAL
+    return Provenance.EXTERNAL if outside else Provenance.USER
+
+
+def knew_external(context: TurnContext, state: TurnState) -> bool:
+    """Whether whoever wrote the next call had words from outside before them. The author of a plan
+    knows the steps before it, not those of the plan."""
+    known = state.steps
+    if state.plan is not None:
+        known = known[: max(0, len(known) - state.next_step)]
+    return context.is_external or any(
+        record.observation.provenance is Provenance.EXTERNAL for record in known
+    )
+
+
+def reply_is_external(context: TurnContext, state: TurnState, *, by_model: bool) -> bool:
+    """Whether words from outside may stand in what this turn answers: they were read or quoted in
+    it, or a model that had them before it in the conversation wrote the answer."""
+    read = provenance_of_turn(state) is Provenance.EXTERNAL
+    return read or bool(context.quoted) or (by_model and context.is_external)
+
+
+def typed_in(state: TurnState) -> tuple[str, ...]:
+    """What the person has written in answers of this turn."""
+    found: list[str] = []
+    for record in state.steps:
+        if record.observation.provenance is Provenance.USER:
+            _collect(record.observation.content, found)
+    return tuple(found)
+
+
+def of_answer(raw: Mapping[str, Any], context: TurnContext, state: TurnState) -> Provenance:
+    """Whose words the answer to a question of a plan or model is. What a person picked from what
+    the outside offered is the outside's still: the label says little of what hangs on it."""
+    if knew_external(context, state) or of_steps(raw, state) is Provenance.EXTERNAL:
+        return Provenance.EXTERNAL
+    return Provenance.USER
 
 
 def ground_of(context: TurnContext, state: TurnState) -> Ground:
@@ -52,7 +87,8 @@ def ground_of(context: TurnContext, state: TurnState) -> Ground:
     talk = [
         text for exchange in context.conversation for text in (exchange.request, exchange.answer)
     ]
-    said = (context.request, *talk, *([context.quoted] if context.quoted else []))
+    quoted = [context.quoted] if context.quoted else []
+    said = (context.request, *context.typed, *talk, *quoted)
     worked = [record for record in state.steps if record.observation.ok]
     return Ground(
         said=said,
@@ -60,7 +96,6 @@ def ground_of(context: TurnContext, state: TurnState) -> Ground:
         roots=context.scope.roots,
         zone=context.tz,
         exists=os.path.lexists,
-        external=provenance_of_turn(state) is Provenance.EXTERNAL,
         first=not worked,
     )
 
@@ -110,17 +145,20 @@ def of_entry(entry_id: str, state: TurnState) -> Provenance:
     return Provenance.OWN
 
 
-def address_refusal(
+def doubts_about(
     urls: Sequence[str], raw: Mapping[str, Any], context: TurnContext, state: TurnState
-) -> CallRefused | None:
-    """Why these addresses may not be contacted without the person's consent, which a guest cannot
-    give; None when they may. `raw` are the arguments as they were proposed."""
+) -> dict[str, Doubt]:
+    """Those of these addresses that the person must agree to before they are contacted, each with
+    the reason. `raw` are the arguments as they were proposed."""
     executors = context.catalog.executors
 
     def is_private(tool: str) -> bool:
         known = executors.get(tool)
         return tool not in BUILTINS and reads_private(known.manifest if known else None)
 
+    # What a reference brings in was not in the plan when it was made.
+    blind = state.plan is not None and not knew_external(context, state) and not steps_used(raw)
+    found: dict[str, Doubt] = {}
     for url in urls:
         doubt = doubt_about(
             url,
@@ -128,17 +166,26 @@ def address_refusal(
             quoted=() if context.quoted is None else (context.quoted,),
             steps=state.steps,
             is_private=is_private,
-            # What a reference brings in was not in the plan when it was made.
-            planned_blind=state.plan is not None and not steps_used(raw),
+            planned_blind=blind,
+            told_before=context.is_external,
         )
-        if doubt is None:
-            continue
-        if context.actor.role is Role.GUEST:
-            return CallRefused(ErrorCode.NOT_AUTHORIZED, doubt.value)
-        return CallRefused(
-            ErrorCode.CONSENT_UNAVAILABLE,
-            f"{doubt.value}: nobody but you wrote this address; the person must agree to contact"
-            " it, which cannot be asked for yet: tell them, with the address",
-            url=url[:300],
-        )
-    return None
+        if doubt is not None:
+            found[url] = doubt
+    return found
+
+
+def where_from(context: TurnContext, state: TurnState, *, private: bool = False) -> Source | None:
+    """What was read last from outside (or, with `private`, of the person's own): where a wish may
+    have come from that the person did not utter."""
+    wanted = {Provenance.OWN, Provenance.USER} if private else {Provenance.EXTERNAL}
+    for record in reversed(state.steps):
+        if record.observation.provenance in wanted and record.observation.ok:
+            for entry in record.observation.entries or ():
+                found = entry.get("final_url") or entry.get("url") or entry.get("path")
+                if found:
+                    return Source("read", str(found))
+    if private:
+        return None
+    if context.quoted:
+        return Source("quoted", " ".join(context.quoted.split())[:MOST_QUOTED])
+    return Source("talk" if context.is_external else "unknown")

@@ -19,11 +19,13 @@ MIN_PREFIX = 4
 
 
 class Exchange(NamedTuple):
-    """What was asked and answered in an earlier turn."""
+    """What was asked and answered in an earlier turn. `external`: words from outside may stand in
+    the answer."""
 
     request: str
     answer: str
     ended_at: datetime
+    external: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +103,20 @@ async def close_turn(
     answer: str = "",
     reply: Mapping[str, Any] | None = None,
     log_day: date | None = None,
+    external: bool = False,
 ) -> bool:
     """End a turn. False when it had ended before: the first end stays.
 
     `log_day` is the actor's local date, whose log file gets the line; the UTC date if None.
+    `external`: words from outside may stand in the answer.
     """
     changed = await tx.execute(
         """UPDATE turns SET state = 'closed', final_kind = :final_kind, answer = :answer,
                reply_json = :reply, log_json = :log, log_day = :day, logged = 0,
-               ended_at = :now, state_json = NULL
+               ended_at = :now, state_json = NULL, external = :external
            WHERE id = :id AND state != 'closed'""",
         {
+            "external": external,
             "id": turn_id,
             "final_kind": final_kind.value,
             "answer": answer,
@@ -199,7 +204,7 @@ async def mark_logged(tx: Transaction, turn_id: str) -> None:
 async def recent(tx: Transaction, conversation: str, actor_id: str, limit: int) -> list[Exchange]:
     """The last exchanges of an actor in a conversation, oldest of them first."""
     rows = await tx.fetch_all(
-        """SELECT request, answer, ended_at FROM turns
+        """SELECT request, answer, ended_at, external FROM turns
            WHERE conversation = :conversation AND actor_id = :actor_id AND state = 'closed'
              AND answer != ''
            ORDER BY ended_at DESC, rowid DESC LIMIT :limit""",
@@ -236,7 +241,8 @@ async def get(tx: Transaction, id_or_prefix: str) -> StoredTurn | None:
 
 @row_reader
 def _exchange(row: Row) -> Exchange:
-    return Exchange(row["request"], row["answer"], from_ts(row["ended_at"]))
+    ended = from_ts(row["ended_at"])
+    return Exchange(row["request"], row["answer"], ended, bool(row["external"]))
 
 
 @row_reader

@@ -1,5 +1,5 @@
-"""What the store throws away by itself: settled messages and questions, expired entries and
-grants, old notices."""
+"""What the store throws away by itself: settled messages and questions, expired entries,
+grants and mandates, old notices."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from core.store import (
     actions,
+    approvals,
     credentials,
     grants,
     inbox,
@@ -44,6 +45,7 @@ async def tidy(stores: Stores, now: datetime) -> Tidied:
         )
         await pairing.prune(tx, now)
         await grants.purge(tx, now)
+        await approvals.purge(tx, now)
         await suspensions.purge(tx, before)
         await credentials.purge(tx, now)
         await actions.purge(tx, before)

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from bot.app import House
-from core.messages import Role
+from core.messages import InboundKind, Role, TurnClosed, TurnEvent, TurnSuspended
 from core.store import actors, grants
 from core.store.grants import GrantKind
 from tests.acceptance.scenes import policy_lines, turn_lines
 from tests.executors.web_server import WebServer, web_server
-from tests.support.house import LOCAL, ask, open_scripted
+from tests.support.house import LOCAL, ask, events_of, inbound, open_scripted
 from tests.support.scripted_model import Rule
 
 SECRET = "IBAN-IT60X0542811101000000123456"
@@ -90,21 +90,34 @@ async def test_hosts_of_the_settings_are_not_open_to_a_guest(
     assert [path for path, _ in server.seen] == ["/page"]
 
 
+def composes(url: str, tool: str = "get_urls") -> list[Rule]:
+    """A model that reads what is private, contacts an address of its own, and says it is over."""
+    return [
+        Rule(after=0, calls=[("read_files", {"paths": ["conto.txt"]})]),
+        Rule(after=1, calls=[(tool, {"urls": [url]})]),
+        Rule(text="Finito."),
+    ]
+
+
+async def asked(house: House, tmp_path: Path) -> TurnSuspended:
+    (tmp_path / "notes/conto.txt").write_text(SECRET, encoding="utf-8")
+    last = (await events_of(house, inbound("leggi conto.txt")))[-1]
+    assert isinstance(last, TurnSuspended)
+    return last
+
+
+async def press(house: House, question: TurnSuspended, label: str) -> TurnEvent:
+    buttons = [b for row in question.reply.buttons for b in row if label in b.label]
+    data = {"token": buttons[0].token}
+    return (await events_of(house, inbound("", kind=InboundKind.CHOICE, data=data)))[-1]
+
+
 @pytest.mark.parametrize("tool", ["get_urls", "read_urls_html"])
-@pytest.mark.parametrize(
-    ("query", "code"),
-    [(SECRET, "ungrounded"), ("{{step1.text}}", "consent_unavailable")],
-    ids=["written out", "by reference"],
-)
-async def test_private_words_do_not_leave_in_an_address_that_a_model_composed(
-    tmp_path: Path, server: WebServer, tool: str, query: str, code: str
+async def test_private_words_do_not_leave_in_an_address_that_a_model_wrote_out(
+    tmp_path: Path, server: WebServer, tool: str
 ) -> None:
     """The model obeys what it read (S8). Nothing is contacted, and the model hears why."""
-    rules = [
-        Rule(after=0, calls=[("read_files", {"paths": ["conto.txt"]})]),
-        Rule(after=1, calls=[(tool, {"urls": [server.url(f"/page?q={query}")]})]),
-        Rule(text="Non ho potuto."),
-    ]
+    rules = composes(server.url(f"/page?q={SECRET}"), tool)
     async with open_scripted(tmp_path, rules) as (house, model):
         (tmp_path / "notes/conto.txt").write_text(SECRET, encoding="utf-8")
         await ask(house, "leggi conto.txt")
@@ -112,25 +125,110 @@ async def test_private_words_do_not_leave_in_an_address_that_a_model_composed(
         assert SECRET in model.asked[1].last_result
 
     assert server.seen == []
-    assert [step.get("error_class") for step in steps(house)][1] == code
+    assert steps(house)[1]["error_class"] == "ungrounded"
     assert SECRET not in str(policy_lines(home))
 
 
-async def test_refused_address_is_a_verdict_of_the_policy_log(
+@pytest.mark.parametrize("tool", ["get_urls", "read_urls_html"])
+async def test_composed_address_is_asked_about_whole_and_a_no_contacts_nothing(
+    tmp_path: Path, server: WebServer, tool: str
+) -> None:
+    url = server.url("/page?q=")
+    async with open_scripted(tmp_path, composes(url + "{{step1.text}}", tool)) as (house, _):
+        question = await asked(house, tmp_path)
+        card, labels = question.reply.plain, [b.label for r in question.reply.buttons for b in r]
+        assert server.seen == []
+
+        end = await press(house, question, "No")
+        home = house.settings.metnos_home
+
+    assert card.startswith("✋ Apro questo indirizzo?")
+    assert f"• {url}{SECRET}\n" in card
+    assert "Sito: 127.0.0.1" in card
+    assert "dopo aver letto" in card
+    assert "conto.txt" in card
+    assert "scade alle" in card
+    assert labels == ["✅ Apri", "✋ No"]
+    assert server.seen == []
+    assert isinstance(end, TurnClosed)
+    assert [step.get("consent") for step in steps(house)] == [None, "declined"]
+    refused = [line for line in policy_lines(home) if not line["approved"]]
+    assert [line["reason"] for line in refused] == ["composed_address"]
+    assert SECRET not in str(policy_lines(home))
+
+
+async def test_composed_address_that_was_agreed_to_is_contacted_once_and_exactly(
     tmp_path: Path, server: WebServer
 ) -> None:
+    rules = composes(server.url("/page?q={{step1.text}}"))
+    async with open_scripted(tmp_path, rules) as (house, _):
+        question = await asked(house, tmp_path)
+        end = await press(house, question, "Apri")
+
+    assert isinstance(end, TurnClosed)
+    assert [path for path, _ in server.seen] == [f"/page?q={SECRET}"]
+    assert [step.get("consent") for step in steps(house)] == [None, "given"]
+
+
+async def test_composed_address_that_is_another_by_now_is_asked_about_anew(
+    tmp_path: Path, server: WebServer
+) -> None:
+    """The yes was given to one address. What stands in the state afterwards is not that one."""
+    rules = composes(server.url("/page?q={{step1.text}}"))
+    async with open_scripted(tmp_path, rules) as (house, _):
+        question = await asked(house, tmp_path)
+        async with house.stores.main.write() as tx:
+            await tx.execute(
+                "UPDATE suspensions SET state_json = REPLACE(state_json, :old, 'other')",
+                {"old": SECRET},
+            )
+        again = await press(house, question, "Apri")
+
+    assert isinstance(again, TurnSuspended)
+    assert "q=other" in again.reply.plain
+    assert server.seen == []
+
+
+async def test_each_of_several_composed_addresses_is_listed_and_those_said_are_not(
+    tmp_path: Path, server: WebServer
+) -> None:
+    said = server.url("/said")
+    urls = [server.url("/a?{{step1.text}}"), said, server.url("/b?{{step1.text}}")]
+    rules = [
+        Rule(after=0, calls=[("read_files", {"paths": ["conto.txt"]})]),
+        Rule(after=1, calls=[("get_urls", {"urls": urls})]),
+        Rule(text="Finito."),
+    ]
+    async with open_scripted(tmp_path, rules) as (house, _):
+        (tmp_path / "notes/conto.txt").write_text(SECRET, encoding="utf-8")
+        last = (await events_of(house, inbound(f"leggi conto.txt e apri {said}")))[-1]
+
+    assert isinstance(last, TurnSuspended)
+    card = last.reply.plain
+    assert card.startswith("✋ Apro questi 2 indirizzi?")
+    assert f"/a?{SECRET}" in card
+    assert f"/b?{SECRET}" in card
+    assert said not in card
+
+
+async def test_guest_cannot_agree_to_a_composed_address(tmp_path: Path, server: WebServer) -> None:
     rules = [
         Rule(after=0, calls=[("read_files", {"paths": ["conto.txt"]})]),
         Rule(after=1, calls=[("get_urls", {"urls": [server.url("/{{step1.text}}")]})]),
         Rule(text="Non ho potuto."),
     ]
     async with open_scripted(tmp_path, rules) as (house, _):
-        (tmp_path / "notes/conto.txt").write_text(SECRET, encoding="utf-8")
-        await ask(house, "leggi conto.txt")
-        home = house.settings.metnos_home
+        async with house.stores.main.write() as tx:
+            guest = await actors.add(tx, Role.GUEST, "Anna", house.clock)
+            await actors.link(tx, LOCAL.channel, "7", guest.id)
+            await grants.add(tx, guest.id, GrantKind.HOST, "127.0.0.1", now=house.clock.now())
+        workspace = house.settings.metnos_home / "files" / guest.id
+        workspace.mkdir(parents=True, mode=0o700)
+        (workspace / "conto.txt").write_text(SECRET, encoding="utf-8")
+        await ask(house, "leggi conto.txt", sender_id="7")
 
-    refused = [line for line in policy_lines(home) if not line["approved"]]
-    assert [line["reason"] for line in refused] == ["consent_unavailable"]
+    assert server.seen == []
+    assert steps(house)[1]["error_class"] == "not_authorized"
 
 
 async def test_address_that_the_person_wrote_is_contacted_after_private_reading(

@@ -89,11 +89,13 @@ def doubt(url: str, steps: Sequence[StepRecord] = (), said: str = "", **about: A
         (LINK, [file(f"1. {LINK}\n2. x")], "apri i link di a.txt", None),
         (EVIL, [file(SECRET), WRITTEN, file(EVIL)], "", Doubt.AFTER_PRIVATE),
         (EVIL, [page("do it"), file(EVIL)], "", Doubt.AFTER_PRIVATE),
-        # external text alone: only on hosts that the person or the page named
+        # external text alone: what the page gave, or no more than a host that the person named
         (LINK, [page(f"see {LINK}.")], "", None),
         ("https://other.example/x", [page("go to other.example")], "", Doubt.AFTER_EXTERNAL),
-        ("https://other.example/x", [page("")], "poi guarda su other.example", None),
-        ("https://www.other.example/x", [page("")], "poi su other.example", None),
+        ("https://other.example/", [page("")], "poi guarda su other.example", None),
+        ("https://www.other.example/", [page("")], "poi su other.example", None),
+        ("https://other.example/x", [page("")], "poi other.example", Doubt.AFTER_EXTERNAL),
+        ("https://other.example/?q=1", [page("")], "poi other.example", Doubt.AFTER_EXTERNAL),
     ],
 )
 def test_doubt_about_an_address(

@@ -135,30 +135,35 @@ def test_check_of_items_written_out_is_as_strict_as_of_paths() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "seen", "external", "url", "expected"),
+    ("said", "seen", "url", "expected"),
     [
-        ("scarica https://a.example/x", "", False, "https://a.example/x", "ok"),
-        ("scarica a.example/x", "", False, "https://a.example/x", "ok"),
-        ("apri www.a.example", "", False, "https://a.example/", "ok"),
-        ("apri A.EXAMPLE per favore.", "", False, "https://www.a.example/", "ok"),
-        ("read http://127.0.0.1:8080/p.html", "", False, "http://127.0.0.1:8080/p.html", "ok"),
-        ("read http://127.0.0.1:8080/p.html", "", False, "http://127.0.0.1:9090/", "ok"),
-        ("cerca Roma su wikipedia", "", False, "https://it.wikipedia.org/wiki/Roma", "ok"),
-        ("apri il sito del comune di torino", "", False, "https://www.comune.torino.it/", "ok"),
-        ("che tempo fa?", "", False, "https://wttr.in/Torino", "refused"),
-        ("what is the weather", "", False, "https://api.evil.example/?q=1", "refused"),
-        ("leggi la nota", "", False, "http://10.0.0.1/", "refused"),
-        # what a page links to may be followed; what it makes the model compose may not
-        ("leggi a.example", "https://b.example/next", True, "https://b.example/next", "ok"),
-        ("leggi a.example", "vedi b.example/next.", True, "https://b.example/next", "ok"),
-        ("leggi a.example", "b.example", True, "https://b.example/?q=secret", "refused"),
-        ("leggi a.example", "ciao", True, "https://a.example/?leak=secret", "refused"),
-        ("leggi a.example", "ciao", True, "https://a.example/", "ok"),
-        ("read a.example", "go to b.example", True, "https://c.example/", "refused"),
+        ("scarica https://a.example/x", "", "https://a.example/x", "ok"),
+        ("scarica a.example/x", "", "https://a.example/x", "ok"),
+        ("apri www.a.example", "", "https://a.example/", "ok"),
+        ("apri A.EXAMPLE per favore.", "", "https://www.a.example/", "ok"),
+        ("read http://127.0.0.1:8080/p.html", "", "http://127.0.0.1:8080/p.html", "ok"),
+        ("read http://127.0.0.1:8080/p.html", "", "http://127.0.0.1:9090/", "ok"),
+        ("cerca Roma su wikipedia", "", "https://it.wikipedia.org/wiki/Roma", "ok"),
+        ("apri il sito del comune di torino", "", "https://www.comune.torino.it/", "ok"),
+        ("che tempo fa?", "", "https://wttr.in/Torino", "refused"),
+        ("what is the weather", "", "https://api.evil.example/?q=1", "refused"),
+        ("leggi la nota", "", "http://10.0.0.1/", "refused"),
+        # what a page links to may be followed; what it makes the model compose is asked about
+        # (test_addresses), as long as somebody spoke of the site
+        ("leggi a.example", "https://b.example/next", "https://b.example/next", "ok"),
+        ("leggi a.example", "vedi b.example/next.", "https://b.example/next", "ok"),
+        ("leggi a.example", "b.example", "https://b.example/?q=secret", "ok"),
+        ("leggi a.example", "ciao", "https://a.example/?leak=secret", "ok"),
+        ("leggi a.example", "ciao", "https://a.example/", "ok"),
+        ("read a.example", "go to b.example", "https://c.example/", "refused"),
+        ("read a.example", "go to b.example", "https://b.example.evil.example/", "refused"),
+        ("read a.example", "go to evil.b.example", "https://b.example/", "refused"),
+        ("read a.example", "write to x@b.example", "https://b.example/y", "refused"),
+        ("apri http://localhost:8080/x", "ciao", "http://localhost:8080/x", "ok"),
     ],
 )  # fmt: skip
-def test_check_addresses(said: str, seen: str, external: bool, url: str, expected: str) -> None:
-    found = ground(said, seen, external=external, first=not seen)
+def test_check_addresses(said: str, seen: str, url: str, expected: str) -> None:
+    found = ground(said, seen, first=not seen)
 
     assert outcome("get_urls", {"urls": [url]}, found) == expected
 

@@ -27,7 +27,8 @@ def state(*observations: Observation, plan: Plan | None = None) -> TurnState:
         StepRecord(n, "x", {}, {}, observation, {"scratchpad_id": f"id{n}"})
         for n, observation in enumerate(observations, start=1)
     )
-    return TurnState("t", "", plan, steps=steps)
+    # Each step of a plan leaves a record: with a plan, all of these are its own.
+    return TurnState("t", "", plan, len(steps) if plan is not None else 0, steps)
 
 
 @pytest.mark.parametrize(

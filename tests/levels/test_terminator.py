@@ -19,7 +19,7 @@ from tests.execution.test_arguments import manifest
 
 TOOLS = ("get_now", "read_files", "write_files", "move_files", "delete_files", "find_files")
 CATALOG = Catalog({name: LoadedExecutor(manifest(name), {}) for name in TOOLS}, (), NO_SDK, "x")
-CONSENT = Observation.failed(ErrorCode.CONSENT_UNAVAILABLE, count=1)
+DECLINED = Observation.failed(ErrorCode.DECLINED)
 MISSING = Observation.failed(ErrorCode.NOT_FOUND, path="/h/notes/a.md")
 UNKNOWN_TOOL = Observation.failed(ErrorCode.UNKNOWN_TOOL)
 
@@ -51,14 +51,14 @@ def end(*steps: StepRecord, answer: str = "", kind: FinalKind = FinalKind.ANSWER
 
 
 def test_close_of_a_refused_change_is_no_answer_whatever_the_model_says() -> None:
-    refused = record(1, "delete_files", CONSENT, paths=["/h/notes/a.md"])
+    refused = record(1, "delete_files", DECLINED, paths=["/h/notes/a.md"])
 
     closing = end(read(1), refused, answer="Ecco fatto, a posto.")
 
     assert closing.reply.final_kind is FinalKind.ERROR
-    assert "serve il tuo consenso" in closing.reply.plain
+    assert "hai detto di no" in closing.reply.plain
     assert closing.error is not None
-    assert closing.error.code is ErrorCode.CONSENT_UNAVAILABLE
+    assert closing.error.code is ErrorCode.DECLINED
 
 
 def test_close_of_a_change_that_worked_at_the_second_try_is_an_answer() -> None:
@@ -102,10 +102,10 @@ def test_close_of_a_plan_that_failed_midway_says_done_and_not_done() -> None:
             Step("read_files", {"paths": ["d.md"]}),
         )
     )
-    refused = record(2, "delete_files", CONSENT, paths=["/h/notes/b.md"])
+    refused = record(2, "delete_files", DECLINED, paths=["/h/notes/b.md"])
 
     closing = end(
-        wrote(1, "/h/notes/a.md"), refused, kind=FinalKind.ERROR, error=CONSENT.error, plan=plan
+        wrote(1, "/h/notes/a.md"), refused, kind=FinalKind.ERROR, error=DECLINED.error, plan=plan
     )
 
     told = closing.reply.plain
