@@ -30,6 +30,7 @@ from core.llm.local_model import find_model
 from core.llm.local_server import LocalServer, runtime_missing
 from core.llm.prompts import Prompts
 from core.llm.tiers import Tiers
+from core.messages import ChatAddress, TurnClosed
 from core.store import upkeep
 from core.store.lock import engine_lock
 from core.store.stores import Stores, open_stores
@@ -45,7 +46,8 @@ EXPIRY_EVERY_S = 5.0
 @dataclass(frozen=True, slots=True)
 class House:
     """Everything that is open while the engine runs. `server` is the bundled model's, if it is
-    used."""
+    used; `told` are the ends of turns that an earlier process left, which channels without an
+    outbox show themselves."""
 
     settings: Settings
     clock: Clock
@@ -56,6 +58,7 @@ class House:
     cage: ProcessCage
     turns: Turns
     server: LocalServer | None
+    told: tuple[tuple[ChatAddress, TurnClosed], ...] = ()
 
 
 def secrets_of(settings: Settings) -> list[str]:
@@ -125,8 +128,8 @@ async def open_house(
             turn_log=TurnLog(settings.metnos_home / "turns"),
         )
         stack.push_async_callback(turns.close)
-        await turns.recover()
-        yield House(settings, now, texts, stores, loader, tiers, cage, turns, server)
+        told = tuple(await turns.recover())
+        yield House(settings, now, texts, stores, loader, tiers, cage, turns, server, told)
 
 
 async def empty_trash(settings: Settings, stores: Stores, clock: Clock) -> None:

@@ -133,7 +133,7 @@ class Terminal:
         with suppress(ImportError):
             import readline  # noqa: F401 - gives `input` line editing and history
         prompt = self._console.say("cli.chat.prompt")
-        offer: Reply | None = None
+        offer = self.tell_cut_short()
         while True:
             try:
                 text = typed(input, prompt)
@@ -150,6 +150,14 @@ class Terminal:
                 offer = answer.offer
                 self._console.line()
 
+    def tell_cut_short(self) -> Reply | None:
+        """Print the ends of turns that an earlier process left here; what the last one offers."""
+        told = [closed.reply for address, closed in self._house.told if address == HERE]
+        for reply in told:
+            self.show(reply)
+            self._console.line()
+        return told[-1] if told else None
+
     def go_on(self, answer: Answer) -> Answer:
         """Show an answer; while it is a question, hear what is said to it and go on. Left with
         Ctrl-C, a leaving word or the end of input, the question stays open until it runs out."""
@@ -165,7 +173,8 @@ class Terminal:
     def answer_lines(self, lines: Iterable[str], *, as_json: bool = False) -> bool:
         """Answer one request a line, in order, each echoed before its answer (as JSON: one
         document a line). Whether all were answered."""
-        well, question, offer = True, None, None
+        well, question = True, None
+        offer = None if as_json else self.tell_cut_short()
         for line in lines:
             text = line.strip()
             if not text:

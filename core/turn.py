@@ -12,7 +12,6 @@ import logging
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass
 
-from core import turn_offers
 from core.catalog.loader import CatalogLoader
 from core.clock import Clock
 from core.config import Settings
@@ -52,13 +51,14 @@ from core.store import actors, grants, turns
 from core.store.grants import Granted
 from core.store.stores import Stores
 from core.store.turn_log import TurnLog, append_missing
-from core.turn_actions import TurnActions
+from core.turn_buttons import buttons
 from core.turn_ends import TurnEnds
+from core.turn_offers import UNDO_ENGINE
 from core.turn_resume import Resumed, TurnResume
 from core.turn_setup import MAX_REQUEST, TurnSetup, refusal_of
 from core.turn_state import TurnState
 from core.turn_unanswered import Unanswered
-from core.turn_undo import press_undo, undo_closing, undo_turn
+from core.turn_undo import undo_closing, undo_turn
 
 log = logging.getLogger(__name__)
 
@@ -120,14 +120,8 @@ class Turns:
             setup=self._setup,
             late=self._late,
         )
-        self._actions = TurnActions(
-            stores=stores,
-            clock=clock,
-            texts=texts,
-            ends=self._ends,
-            setup=self._setup,
-            late=self._late,
-            handlers={turn_offers.UNDO: press_undo},
+        self._actions = buttons(
+            stores, clock, texts, ends=self._ends, setup=self._setup, late=self._late
         )
         self._talks = Conversations()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -169,16 +163,19 @@ class Turns:
         seconds = self._clock.monotonic() - running.started
         return TurnStatus(running.turn_id, running.request, seconds)
 
-    async def recover(self) -> None:
-        """Settle what an earlier process left: missing log lines, turns nobody will deliver again.
+    async def recover(self) -> list[tuple[ChatAddress, TurnClosed]]:
+        """Settle what an earlier process left: missing log lines, changes, and turns that are not
+        to go on; the ends of these, for channels without an outbox to tell.
 
-        Turns of channels with an inbox are delivered again by it and settle themselves then.
+        Turns that nothing came of are delivered again by the inbox of their channel.
         """
         await append_missing(self._stores.main, self._turn_log)
         await settle_effects(self._stores, self._clock)
-        await self._late.recover()
-        for old, actor, _ in await turns_left(self._stores, but_of=self._ends.outbox_channels):
-            await self._late.cut_short(old, actor, ErrorCode.INTERRUPTED)
+        left = await turns_left(self._stores, but_of=self._ends.outbox_channels)
+        return [
+            (address, await self._late.cut_short(old, actor, ErrorCode.INTERRUPTED))
+            for old, actor, address in left
+        ]
 
     async def expire(self) -> list[tuple[ChatAddress, TurnEvent]]:
         """End the turns whose questions ran out; what to tell, and where. Call it now and then: a
@@ -245,18 +242,19 @@ class Turns:
         if former is not None and former.state != "running":
             queue.put_nowait(await self._late.told_before(former))
             return
+        begun: TurnState | None = None
         if former is None:
             taken = await self._actions.take(inbound, actor)
             taken = taken or await self._resume.take(inbound, actor)
         else:
-            taken = await self._actions.take_up(former, actor, inbound.address)
+            taken, begun = await self._actions.take_up(former, actor)
         if taken is not None:
             for event in taken.events:
                 queue.put_nowait(event)
             if taken.resumed is not None:
                 await self._go_on(taken.resumed, queue)
             return
-        request = clean_request(inbound.text)
+        request = clean_request(inbound.text) if begun is None else begun.request
         turn_id = self._clock.new_id() if former is None else former.id
         context = self._setup.context(
             turn_id,
@@ -288,8 +286,9 @@ class Turns:
                     request=redact(context.request),
                     now=now,
                 )
-        state = TurnState(turn_id, context.request)
-        await self._through(context, state, queue, refusal=refusal_of(inbound, request, context))
+        state = begun or TurnState(turn_id, context.request)
+        refusal = None if begun else refusal_of(inbound, request, context)
+        await self._through(context, state, queue, refusal=refusal)
 
     async def _go_on(self, resumed: Resumed, queue: asyncio.Queue[TurnEvent | None]) -> None:
         """The rest of a turn that waited, or its end when it may not go on."""
@@ -362,9 +361,7 @@ class Turns:
             running.state = new
 
         try:
-            undoing = running.state.engine == turn_offers.UNDO_ENGINE or is_undo_request(
-                context.request
-            )
+            undoing = running.state.engine == UNDO_ENGINE or is_undo_request(context.request)
             if resumption is None and undoing:
                 return await undo_turn(
                     self._undo, self._texts, context, running.state, queue.put_nowait, on_state

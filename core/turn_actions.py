@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 from core.clock import Clock
 from core.errors import ErrorCode, ErrorInfo
+from core.execution.recovery import may_begin_again
 from core.i18n import Texts
 from core.messages import (
     Actor,
     Block,
     ButtonsChanged,
-    ChatAddress,
     FinalKind,
     Inbound,
     InboundKind,
@@ -25,7 +25,8 @@ from core.messages import (
     TurnClosed,
     TurnEvent,
 )
-from core.store import actions, effects, grants, questions, turns
+from core.redaction import redact
+from core.store import actions, effects, grants, outbox, questions, turns
 from core.store.actions import Action, PressedAction
 from core.store.database import Transaction
 from core.store.stores import Stores
@@ -55,7 +56,8 @@ class Act:
     `settles`: the text (a key; `{time}` is known) that takes the place of the whole row, whose
     buttons are used up. Without it the row stays, or becomes `row`; `again` leaves the very button
     usable. `begins`: a turn of its own that goes on from this state; its `turn_id` is given here.
-    `says` is a word for a press that begins nothing. `writes` is called in the transaction.
+    Without one, `tells` is said as a message, or else `says` as a word. `writes` is called in the
+    transaction.
     """
 
     settles: str | None = None
@@ -63,6 +65,7 @@ class Act:
     again: bool = False
     begins: TurnState | None = None
     says: str = ""
+    tells: tuple[Block, ...] = ()
     writes: Callable[[Transaction], Awaitable[None]] | None = None
 
 
@@ -122,23 +125,16 @@ class TurnActions:
         return await self._act(press, pressed, await handler(press))
 
     async def take_up(
-        self, former: turns.StoredTurn, actor: Actor, address: ChatAddress
-    ) -> Taken | None:
-        """A turn that a crash cut short and whose inbound came again: its end when it had begun to
-        change something, else what it was begun with. None: it begins as if it were new."""
-        now = self._clock.now()
+        self, former: turns.StoredTurn, actor: Actor
+    ) -> tuple[Taken | None, TurnState | None]:
+        """A turn that a crash cut short and whose inbound came again: its end when it may have
+        changed something, else the state it had come to, if any was kept."""
         async with self._stores.main.read() as tx:
-            changed = bool(await effects.of_turn(tx, former.id))
-            granted = await grants.granted_to(tx, actor.id, now)
-        if changed:
-            return Taken((await self._late.cut_short(former, actor, ErrorCode.INTERRUPTED),))
-        if not former.state_data:
-            return None
-        state = TurnState.from_json(former.state_data)
-        context = self._setup.context(
-            former.id, actor, address, former.lang, now, state.request, granted=granted
-        )
-        return Taken((), Resumed(context, state))
+            journal = await effects.of_turn(tx, former.id)
+        if former.segment > 1 or not may_begin_again(journal):
+            return Taken((await self._late.cut_short(former, actor, ErrorCode.INTERRUPTED),)), None
+        data = former.state_data
+        return None, TurnState.from_json(data) if data else None
 
     async def _act(self, press: Press, pressed: PressedAction, act: Act) -> Taken:
         now, action = self._clock.now(), pressed.action
@@ -177,14 +173,15 @@ class TurnActions:
                     actor_id=press.actor.id,
                     conversation=press.inbound.address.key,
                     lang=press.lang,
-                    request=state.request,
+                    request=redact(state.request),
                     now=now,
                     state=state.to_json(),
                 )
+            told = await self._tell(tx, press, act.tells)
             granted = await grants.granted_to(tx, press.actor.id, now)
         if state is None:
-            reply = Reply((Block("text", act.says),) if act.says else (), press.lang)
-            return Taken((*events, TurnClosed("", FinalKind.ANSWER, reply)))
+            reply = Reply(act.tells or _said(act.says), press.lang)
+            return Taken((*events, TurnClosed("", FinalKind.ANSWER, reply, None, told)))
         context = self._setup.context(
             turn_id,
             press.actor,
@@ -206,6 +203,16 @@ class TurnActions:
             await questions.settle(tx, shown, text, press.lang, now)
         return QuestionSettled(action.turn_id, text, shown)
 
+    async def _tell(self, tx: Transaction, press: Press, blocks: tuple[Block, ...]) -> str | None:
+        """Queue a message, once however often this press is worked; its row."""
+        address = press.inbound.address
+        if not blocks or address.channel not in self._ends.outbox_channels:
+            return None
+        key = f"press:{press.inbound.id}"
+        body = Reply(blocks, press.lang).to_json()
+        await outbox.enqueue(tx, key, address, body, self._clock.now())
+        return key
+
     def _shown(self, action: Action) -> str | None:
         channel = action.conversation.partition(":")[0]
         return action.shown_key if channel in self._ends.outbox_channels else None
@@ -215,3 +222,7 @@ class TurnActions:
         error = ErrorInfo(ErrorCode.NOT_AUTHORIZED if foreign else ErrorCode.QUESTION_EXPIRED)
         reply = Reply((Block("text", self._texts.say(key, lang)),), lang, None, FinalKind.ERROR)
         return Taken((TurnClosed("", FinalKind.ERROR, reply, error),))
+
+
+def _said(word: str) -> tuple[Block, ...]:
+    return (Block("text", word),) if word else ()

@@ -32,7 +32,7 @@ from core.store import credentials, effects, outbox, scratchpad, suspensions, tu
 from core.store.database import Transaction
 from core.store.stores import Stores
 from core.store.turn_log import TurnLog
-from core.turn_offers import UNDO, UNDO_ENGINE, Offer, Rows, draw, shown_key
+from core.turn_offers import UNDO, UNDO_ENGINE, Offer, Rows, after_cut, draw, shown_key
 from core.turn_question import ask
 from core.turn_report import log_line
 from core.turn_state import StepRecord, TurnState
@@ -254,11 +254,14 @@ class TurnEnds:
                     await effects.finish(
                         tx, effect.key, effects.EffectState.UNKNOWN, self._clock.now()
                     )
+        if error.code in _CUT and journal:
+            offers = (*offers, *after_cut(state, journal))
+            at = self._texts.time(journal[-1].started_at, context.lang, context.tz)
+            error = replace(error, params={**error.params, "time": at})
         known = {record.number for record in state.steps}
-        state = replace(
-            state,
-            steps=(*state.steps, *(_from_journal(e) for e in journal if e.step not in known)),
-        )
+        told = [_from_journal(effect) for effect in journal if effect.step not in known]
+        position = state.next_step + (len(told) if state.plan is not None else 0)
+        state = replace(state, steps=(*state.steps, *told), next_step=position, pending=())
         outcome = Outcome(state, FinalKind.ERROR, error=error, **_spent(state))
         renderer = Renderer(self._texts, context.lang, context.tz, context.scope.home)
         blocks = self._terminator.failure(error, state, renderer)
@@ -282,6 +285,9 @@ class TurnEnds:
         if self._to_mark:
             async with self._stores.main.write() as tx:
                 await self.mark_logged(tx)
+
+
+_CUT = frozenset({ErrorCode.INTERRUPTED, ErrorCode.STOPPED})
 
 
 def _offers_of(outcome: Outcome) -> Rows:
@@ -321,4 +327,7 @@ def _from_journal(effect: effects.StoredEffect) -> StepRecord:
     )
     way_back = effect.expected.get("undo") if isinstance(effect.expected, Mapping) else None
     preview = {**summary, "undo": way_back}
-    return StepRecord(effect.step, effect.tool, {}, {}, observation, {}, ran=True, preview=preview)
+    meant = {"paths": list(summary.get("targets") or ())}
+    return StepRecord(
+        effect.step, effect.tool, {}, meant, observation, {}, ran=True, preview=preview
+    )

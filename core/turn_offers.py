@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.clock import new_token
 from core.execution.context import TurnContext
 from core.i18n import Texts
 from core.messages import Button
+from core.observation import Effects
+from core.plan import Plan, Step
 from core.store import actions
 from core.store.database import Transaction
+from core.store.effects import UNDO_LAST_TURN, EffectState, StoredEffect
+from core.turn_state import StepRecord, TurnState
+from core.vocabulary import Category, category_of
 
 # As long as the channel remembers which message it was.
 OFFER_TTL = dt.timedelta(days=7)
 
-UNDO = "undo"
+UNDO, CHECK, REPEAT, LEAVE = "undo", "check", "repeat", "leave"
 
-UNDO_ENGINE = "undo"
+UNDO_COMMAND, UNDO_ENGINE, UNDO_OF = "/undo", "undo", "turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +90,65 @@ def draw(rows: Rows, texts: Texts, lang: str) -> Drawn:
 def shown_key(context: TurnContext) -> str:
     """The message under which the buttons of a turn's end hang."""
     return f"{context.turn_id}:final"
+
+
+def after_cut(state: TurnState, journal: Sequence[StoredEffect]) -> Rows:
+    """What a person may choose about a turn that was cut short: to look again at what is not
+    known, to do again what was not done for sure, or to leave it."""
+    found = {EffectState.UNKNOWN, EffectState.STARTED}
+    row = [Offer(CHECK, "restart.check")] if any(e.state in found for e in journal) else []
+    again = state_again(state, journal)
+    if again is not None:
+        row.append(Offer(REPEAT, "restart.repeat", {"state": again.to_json()}))
+    return ((*row, Offer(LEAVE, "restart.leave")),) if row else ()
+
+
+def state_again(state: TurnState, journal: Sequence[StoredEffect]) -> TurnState | None:
+    """The state from which a turn of its own does again what this one began and did not finish for
+    sure, and what would have followed. None: everything was done, as far as is known.
+
+    `state` as it was kept when the last change began. What was done before is known to the new
+    turn, and is no change of its own.
+    """
+    known = {record.number for record in state.steps}
+    cut = next((effect for effect in journal if effect.step not in known), None)
+    if cut is not None and cut.tool == UNDO_LAST_TURN:
+        return None if cut.state is EffectState.DONE and not _is_partial(cut) else undoing(cut)
+    position, pending = state.next_step, state.pending
+    if cut is not None and cut.state is EffectState.DONE and not _is_partial(cut):
+        # That one is done: only what a plan had after it is left.
+        position, pending = position + 1, ()
+    planned = state.plan is not None and position < len(state.plan.steps)
+    if cut is None or not (planned or pending):
+        return None
+    if state.plan is not None and not any(
+        category_of(step.tool) is Category.ACTS for step in state.plan.steps[position:]
+    ):
+        return None
+    steps = tuple(_as_history(record) for record in state.steps)
+    return replace(
+        state,
+        steps=steps,
+        next_step=position,
+        pending=pending,
+        segment=1,
+        told_steps=len(steps),
+    )
+
+
+def undoing(effect: StoredEffect | None, turn_id: str = "") -> TurnState:
+    """The state of a turn that takes back another: that of a button, or of an earlier try."""
+    summary = effect.summary if effect is not None else None
+    wanted = str(summary.get("undoes") or "") if isinstance(summary, Mapping) else turn_id
+    step = Step(UNDO_LAST_TURN, {UNDO_OF: wanted})
+    return TurnState("", UNDO_COMMAND, Plan((step,)), engine=UNDO_ENGINE)
+
+
+def _is_partial(effect: StoredEffect) -> bool:
+    return isinstance(effect.summary, Mapping) and bool(effect.summary.get("partial"))
+
+
+def _as_history(record: StepRecord) -> StepRecord:
+    """A step of an earlier turn: its result may be used, its effects are told already."""
+    seen = replace(record.observation, effects=Effects.NONE)
+    return replace(record, observation=seen, preview=None)

@@ -58,16 +58,6 @@ class Unanswered:
         ]
         return any(ended)
 
-    async def recover(self) -> None:
-        """End the turns that a crash cut short after a question, whatever their channel: their
-        answer is not going to be given again. Only at the start of the engine."""
-        async with self._stores.main.read() as tx:
-            left = [turn for turn in await turns.running(tx) if turn.segment > 1]
-            persons = [await actors.get_actor(tx, turn.actor_id) for turn in left]
-        for stored, actor in zip(left, persons, strict=True):
-            if actor is not None:
-                await self.cut_short(stored, actor, ErrorCode.INTERRUPTED)
-
     async def expire_one(self, suspension: Suspension) -> list[TurnEvent]:
         """End one turn whose question ran out; [] when it is no longer open."""
         return await self._end(suspension, SuspensionState.EXPIRED, ErrorCode.QUESTION_EXPIRED)
@@ -85,7 +75,7 @@ class Unanswered:
             key = f"dialog.{state.value}"
             settled = await self.settle(tx, suspension, stored.lang, actor, key)
             await turns.go_on(tx, stored.id)
-        # A crash here leaves a running turn of a later segment: `recover` ends it.
+        # A crash here leaves a running turn of a later segment: `Turns.recover` ends it.
         return [settled, await self.cut_short(stored, actor, code)]
 
     async def cut_short(

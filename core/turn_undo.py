@@ -17,13 +17,10 @@ from core.levels.runner import Outcome
 from core.levels.terminator import Closing
 from core.messages import Block, FinalKind, Reply, StepFinished, StepStarted, TurnEvent
 from core.observation import Observation
-from core.plan import Plan, Step
 from core.turn_actions import Act, Press
-from core.turn_offers import UNDO_ENGINE
+from core.turn_offers import UNDO_ENGINE, UNDO_OF, undoing
 from core.turn_state import StepRecord, TurnState
 
-UNDO_COMMAND = "/undo"
-_TURN = "turn"
 MOST_QUOTED = 80
 
 
@@ -43,7 +40,7 @@ async def undo_turn(
     phrase = texts.say("undo.phrase", context.lang)
     emit(StepStarted(context.turn_id, number, UNDO_LAST_TURN, phrase))
     started = undo.clock.monotonic()
-    seen, key = await undo.put_back_last(context, state, only=planned.get(_TURN))
+    seen, key = await undo.put_back_last(context, state, only=planned.get(UNDO_OF))
     record = StepRecord(
         number=number,
         tool=UNDO_LAST_TURN,
@@ -63,9 +60,7 @@ async def undo_turn(
 
 async def press_undo(press: Press) -> Act:
     """What ↩️ under an answer does: its turn is taken back, in a turn of its own."""
-    step = Step(UNDO_LAST_TURN, {_TURN: press.action.turn_id})
-    state = TurnState("", UNDO_COMMAND, Plan((step,)), engine=UNDO_ENGINE)
-    return Act(settles="action.undo.pressed", begins=state)
+    return Act(settles="action.undo.pressed", begins=undoing(None, press.action.turn_id))
 
 
 def undo_closing(texts: Texts, context: TurnContext, outcome: Outcome) -> Closing | None:

@@ -47,6 +47,8 @@ def chat(
             engine, house, console, lang=lang, interactive=is_asked() and not as_json
         )
         if once is not None:
+            if not as_json:
+                terminal.tell_cut_short()
             answer = terminal.ask(once)
             if as_json:
                 console.json(answer.to_json())

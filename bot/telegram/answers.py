@@ -128,6 +128,8 @@ class Answers:
         match event:
             case TurnClosed(outbox_key=None, reply=reply):
                 return reply.plain
+            case TurnClosed(turn_id=""):  # a message of its own says it
+                return ""
             case TurnClosed() | TurnSuspended():  # told again: the question is over
                 return self._texts.say(_NO_BUTTON, lang)
             case _:

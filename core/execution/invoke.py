@@ -203,7 +203,8 @@ class Gate:
                 self.clock,
                 context,
                 state,
-                manifest.name,
+                manifest,
+                step.args,
                 attempt.preview or {},
                 attempt.given,
             )

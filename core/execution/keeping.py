@@ -10,16 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from core.catalog.manifest import Manifest
 from core.clock import Clock
 from core.errors import StoreError, to_error_info
-from core.execution import builtins, handle, standing
+from core.execution import arguments, builtins, handle, standing
 from core.execution.context import TurnContext
 from core.execution.standing import Given
 from core.observation import Effects, Observation
 from core.store import effects, scratchpad, turns
 from core.store.database import Transaction
 from core.store.stores import Stores
-from core.turn_state import StepRecord, TurnState
+from core.turn_state import PendingCall, StepRecord, TurnState
 
 log = logging.getLogger(__name__)
 
@@ -35,22 +36,26 @@ async def open_journal(
     clock: Clock,
     context: TurnContext,
     state: TurnState,
-    tool: str,
+    manifest: Manifest,
+    args: Mapping[str, Any],
     preview: Mapping[str, Any],
     given: Given | None = None,
 ) -> str:
-    """Write down, before it runs, what the next step is about to change, and what stays of the
-    yes it was `given`; the entry's key."""
+    """Write down, before it runs, what the next step is about to change, the state in which its
+    call, `args` as they were proposed, is the next, and what stays of the yes it was `given`; the
+    entry's key."""
     number = len(state.steps) + 1
     key = effects.effect_key(context.turn_id, number)
     summary = {name: preview[name] for name in ("targets", "count", "bytes") if name in preview}
+    summary["class"] = manifest.effect
+    waiting = state.pending or (PendingCall(manifest.name, arguments.storable(args)),)
     async with stores.main.write() as tx:
         await effects.start(
             tx,
             key=key,
             turn_id=context.turn_id,
             step=number,
-            tool=tool,
+            tool=manifest.name,
             before={"found": preview.get("before")},
             expected={"wanted": preview.get("after"), "undo": preview.get("undo")},
             summary=summary,
@@ -58,6 +63,7 @@ async def open_journal(
         )
         if given is not None:
             await standing.keep(tx, given, clock.now())
+        await turns.save_state(tx, context.turn_id, replace(state, pending=waiting).to_json())
     return key
 
 
@@ -119,6 +125,8 @@ async def _finish(
     tx: Transaction, clock: Clock, context: TurnContext, state: TurnState, journal: str
 ) -> None:
     """Close the journal entry in the transaction that advances the turn."""
+    position = state.next_step + (state.plan is not None)
+    state = replace(state, next_step=position, pending=())
     left = state.steps[-1].observation.effects
     await effects.finish(tx, journal, _OUTCOME[left], clock.now())
     await turns.save_state(tx, context.turn_id, state.to_json())

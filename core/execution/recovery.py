@@ -22,6 +22,10 @@ from core.store.stores import Stores
 log = logging.getLogger(__name__)
 
 
+# What happens out of sight: files that were named beside it prove nothing.
+_UNSEEN = frozenset({"keyed", "blind"})
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What became of a change that was begun. `entries`: item by item, with `ok`, where that
@@ -59,6 +63,8 @@ async def settle_effects(stores: Stores, clock: Clock) -> int:
 def verdict_of(effect: StoredEffect) -> Verdict:
     """Compare the world with what the journal holds of one effect. Reads files."""
     wanted = _states(effect.expected, "wanted")
+    if class_of(effect) in _UNSEEN:
+        return Verdict(EffectState.UNKNOWN)
     found = {str(state["path"]): state for state in _states(effect.before, "found")}
     if not wanted:
         return Verdict(EffectState.UNKNOWN)
@@ -81,17 +87,36 @@ def verdict_of(effect: StoredEffect) -> Verdict:
     return Verdict(EffectState.DONE, entries)
 
 
+def class_of(effect: StoredEffect) -> str:
+    """The effect class of a journalled change, as its manifest said it then (S2); `blind` when
+    nothing is known of it."""
+    summary = effect.summary if isinstance(effect.summary, Mapping) else {}
+    return str(summary.get("class") or ("checkable" if effect.expected else "blind"))
+
+
+def may_begin_again(journal: Sequence[StoredEffect]) -> bool:
+    """Whether a turn with these effects may be walked once more by itself: nothing of it came to
+    be, and what it began may be done any number of times."""
+    return all(
+        effect.state is EffectState.FAILED and class_of(effect) == "idempotent"
+        for effect in journal
+    )
+
+
 async def turns_left(
     stores: Stores, *, but_of: Collection[str]
 ) -> list[tuple[turns.StoredTurn, Actor, ChatAddress]]:
-    """Turns that an earlier process left running, with their person, without those of channels
-    that deliver again by themselves (`but_of`)."""
+    """Turns that an earlier process left running and that are to be ended, with their person: all
+    but those that may begin again and whose channels (`but_of`) deliver again by themselves."""
     left: list[tuple[turns.StoredTurn, Actor, ChatAddress]] = []
     async with stores.main.read() as tx:
         for stored in await turns.running(tx):
             address = ChatAddress.from_key(stored.conversation)
             actor = await actors.get_actor(tx, stored.actor_id)
-            if address.channel not in but_of and actor is not None:
+            again = address.channel in but_of and stored.segment == 1
+            if again:
+                again = may_begin_again(await effects.of_turn(tx, stored.id))
+            if not again and actor is not None:
                 left.append((stored, actor, address))
     return left
 

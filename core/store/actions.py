@@ -104,12 +104,13 @@ async def find(
 async def consume(
     tx: Transaction, pressed: PressedAction, now: datetime, *, whole_row: bool
 ) -> bool:
-    """Use a button up. False: it was, or is out of time. Of any number of callers one gets it.
+    """Use a button up; what it was to act on is forgotten. False: it was, or is out of time.
+    Of any number of callers one gets it.
 
     `whole_row`: the buttons beside it are void from then on too.
     """
     taken = await tx.execute(
-        """UPDATE actions SET used_at = :now
+        """UPDATE actions SET used_at = :now, params_json = NULL
            WHERE token_hash = :id AND used_at IS NULL AND expires_at > :now""",
         {"id": pressed.id, "now": to_ts(now)},
     )
@@ -122,7 +123,8 @@ async def void(tx: Transaction, shown_key: str, now: datetime) -> None:
     """The buttons under a message do nothing any more: they are gone, or others take their
     place."""
     await tx.execute(
-        "UPDATE actions SET used_at = :now WHERE shown_key = :key AND used_at IS NULL",
+        """UPDATE actions SET used_at = :now, params_json = NULL
+           WHERE shown_key = :key AND used_at IS NULL""",
         {"key": shown_key, "now": to_ts(now)},
     )
 

@@ -104,6 +104,20 @@ async def finish(
     return changed == 1
 
 
+async def resolve(tx: Transaction, key: str, state: EffectState | str, now: datetime) -> bool:
+    """Write down what became of an unknown effect after all: `done` or `failed`. False: it was not
+    unknown. Raises `ValueError` for any other state."""
+    state = EffectState(state)
+    if state not in {EffectState.DONE, EffectState.FAILED}:
+        raise ValueError(f"{state} resolves nothing")
+    changed = await tx.execute(
+        """UPDATE effects SET state = :state, ended_at = :now
+           WHERE key = :key AND state = 'unknown'""",
+        {"key": key, "state": state.value, "now": to_ts(now)},
+    )
+    return changed == 1
+
+
 async def of_turn(tx: Transaction, turn_id: str) -> list[StoredEffect]:
     """The effects of a turn in the order of its steps."""
     rows = await tx.fetch_all(

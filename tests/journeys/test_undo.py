@@ -317,7 +317,7 @@ async def test_recovery_tells_from_the_world_what_a_crash_left(
         end = closed_of(await events_of(house, asked))
 
     assert row.state is (EffectState.FAILED if undone_before_crash else EffectState.DONE)
-    assert end.reply.plain.startswith("Mi ero interrotto a metà.")
+    assert end.reply.plain.startswith("Mi ero interrotto a metà (")
     assert told in end.reply.plain
     assert model.asked == []
 

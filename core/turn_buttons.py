@@ -1,0 +1,40 @@
+"""Every button that can stand under an answer, and what it does."""
+
+from __future__ import annotations
+
+from core.clock import Clock
+from core.i18n import Texts
+from core.store.stores import Stores
+from core.turn_actions import Handler, TurnActions
+from core.turn_ends import TurnEnds
+from core.turn_offers import UNDO
+from core.turn_restart import AfterRestart
+from core.turn_setup import TurnSetup
+from core.turn_unanswered import Unanswered
+from core.turn_undo import press_undo
+
+
+def buttons(
+    stores: Stores,
+    clock: Clock,
+    texts: Texts,
+    *,
+    ends: TurnEnds,
+    setup: TurnSetup,
+    late: Unanswered,
+) -> TurnActions:
+    """What presses are taken by. A new button is an `Offer` at the end of a turn and a handler
+    here."""
+    handlers: dict[str, Handler] = {
+        UNDO: press_undo,
+        **AfterRestart(stores, clock, texts).handlers,
+    }
+    return TurnActions(
+        stores=stores,
+        clock=clock,
+        texts=texts,
+        ends=ends,
+        setup=setup,
+        late=late,
+        handlers=handlers,
+    )
