@@ -119,8 +119,9 @@ async def find_by_token(
 ) -> Pressed | None:
     """What the button with this token means when this person presses it here; None: nothing.
 
-    `message_id` is the message whose button was pressed; it is compared once it is known where
-    the question stands. Changes nothing: `claim` or `advance` in the same transaction decides.
+    `message_id` is the message whose button was pressed; it is compared when it is known where
+    the question stands, and that it stands nowhere else. Changes nothing: `claim` or `advance`
+    in the same transaction decides.
     """
     row = await tx.fetch_one(
         """SELECT suspensions.*, suspension_tokens.choice,
@@ -134,6 +135,10 @@ async def find_by_token(
     suspension = await _placed(tx, _suspension(row))
     theirs = suspension.actor_id == actor_id and suspension.conversation == conversation
     elsewhere = message_id is not None and suspension.message_id not in (None, message_id)
+    if elsewhere and suspension.prompt_key is not None:
+        # Said twice, it stands in two messages of which one is not known: both may be pressed.
+        first = await outbox.find(tx, suspension.prompt_key)
+        elsewhere = first is None or first.state != "unknown"
     if not theirs:
         standing = Standing.FOREIGN
     elif row["state"] == SuspensionState.EXPIRED:

@@ -69,8 +69,10 @@ async def append_missing(database: Database, log: TurnLog) -> int:
     written = 0
     for turn in waiting:
         day = turn.log_day or turn.started_at.date()
-        if not log.contains(turn.id, turn.segment, day):
-            log.append(turn.log_line, day=day)
+        line = turn.log_line
+        # Of the line itself: the turn may have gone on since, with its next segment.
+        if not log.contains(turn.id, line.get("segment", turn.segment), day):
+            log.append(line, day=day)
             written += 1
     if waiting:
         async with database.write() as tx:

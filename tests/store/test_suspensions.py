@@ -446,6 +446,22 @@ async def test_question_said_twice_stands_in_its_second_message(db: Database, cl
     assert pressed.standing is Standing.OPEN
 
 
+async def test_question_said_twice_may_be_pressed_in_its_first_message(
+    db: Database, clock: FrozenClock
+):
+    """Which message that is nobody knows; who presses it sees nothing wrong with it."""
+    await ask(db, question(clock), t="yes")
+    await show(db, clock, "turn-q:q1", "78", twice=True)
+
+    pressed = await press(db, clock, "t", message="77")
+    foreign = await press(db, clock, "t", message="77", actor="luca")
+
+    assert pressed is not None
+    assert pressed.standing is Standing.OPEN
+    assert foreign is not None
+    assert foreign.standing is Standing.FOREIGN
+
+
 async def test_question_asked_again_leaves_its_former_message(db: Database, clock: FrozenClock):
     """The wrong shape, a list to look at: the same field stands in a new message."""
     asked = await ask(db, question(clock), t1="yes")

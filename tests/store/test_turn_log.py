@@ -14,7 +14,7 @@ import pytest
 from core.errors import ErrorCode, StoreError
 from core.messages import FinalKind
 from core.store import turns
-from core.store.database import Database
+from core.store.database import Database, Transaction
 from core.store.turn_log import PolicyLog, TurnLog, append_missing, read_lines
 from tests.support.clock import FrozenClock
 
@@ -116,18 +116,22 @@ def test_policy_log_has_a_file_a_month(tmp_path: Path, clock: FrozenClock):
     ]
 
 
+async def open_one(tx: Transaction, clock: FrozenClock, turn_id: str) -> None:
+    await turns.open_turn(
+        tx,
+        turn_id=turn_id,
+        inbound_id=turn_id,
+        actor_id="ada",
+        conversation="terminal:local:",
+        lang="it",
+        request="ciao",
+        now=clock.now(),
+    )
+
+
 async def close(db: Database, clock: FrozenClock, turn_id: str, line: dict[str, Any]) -> None:
     async with db.write() as tx:
-        await turns.open_turn(
-            tx,
-            turn_id=turn_id,
-            inbound_id=turn_id,
-            actor_id="ada",
-            conversation="terminal:local:",
-            lang="it",
-            request="ciao",
-            now=clock.now(),
-        )
+        await open_one(tx, clock, turn_id)
         await turns.close_turn(
             tx, turn_id, FinalKind.ERROR, line, clock.now(), answer="", log_day=DAY
         )
@@ -147,6 +151,22 @@ async def test_append_missing_writes_each_line_once(
     lines = list(read_lines(log.path_of(DAY)))
     assert (first, second) == (1, 0)
     assert [line["turn_id"] for line in lines] == ["aaaa", "bbbb"]
+
+
+async def test_append_missing_knows_the_line_of_a_segment_that_was_answered_since(
+    db: Database, clock: FrozenClock, log: TurnLog
+):
+    line = {"turn_id": "aaaa", "segment": 1}
+    async with db.write() as tx:
+        await open_one(tx, clock, "aaaa")
+        await turns.suspend(tx, "aaaa", {}, line, reply={}, log_day=DAY)
+    log.append(line, day=DAY)  # then an answer, and the crash, before the mark
+    async with db.write() as tx:
+        await turns.go_on(tx, "aaaa")
+
+    await append_missing(db, log)
+
+    assert list(read_lines(log.path_of(DAY))) == [line]
 
 
 async def test_append_missing_on_a_full_disk_tries_again_later(
