@@ -333,6 +333,8 @@ class Turns:
         try:
             if outcome.question is not None:
                 return await self._ends.suspend(context, outcome, outcome.question)
+            if outcome.error is not None and await self._ends.knows_more(outcome.state):
+                return await self._ends.cut_short(context, outcome.state, outcome.error)
             words = undo_closing(self._texts, context, outcome)
             return await self._ends.close(context, outcome, closing=words)
         except StoreError:

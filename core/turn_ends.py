@@ -239,6 +239,12 @@ class TurnEnds:
             used.tokens_in * prices.input_price + used.tokens_out * prices.output_price
         ) / 1_000_000
 
+    async def knows_more(self, state: TurnState) -> bool:
+        """Whether the journal holds a change that the state does not: its end was not kept."""
+        async with self._stores.main.read() as tx:
+            journal = await effects.of_turn(tx, state.turn_id)
+        return bool({effect.step for effect in journal} - {one.number for one in state.steps})
+
     async def cut_short(
         self, context: TurnContext, state: TurnState, error: ErrorInfo, *, offers: Rows = ()
     ) -> TurnClosed:

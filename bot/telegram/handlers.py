@@ -52,6 +52,9 @@ log = logging.getLogger(__name__)
 
 # Restarts that the work of one update may meet before it is given up as their cause.
 MAX_ATTEMPTS = 6
+# Tries of an update whose turn the store did not keep, while the store takes the update's end.
+_UNKEPT_TRIES = 3
+_UNKEPT = frozenset({ErrorCode.STORE_FAILED, ErrorCode.DISK_FULL})
 _STOP_TRIES, _STOP_PAUSE_S = 15, 0.1
 
 
@@ -101,16 +104,20 @@ class Handlers:
         self._texts = texts
         self._clock = clock
         self._lang = lang
+        self._unkept: dict[str, int] = {}
 
     async def deliver(self, inbound: Inbound, hears: Hears | None = None) -> Reply | None:
         """Run one turn and show it; a failed send never undoes or aborts the turn.
 
         Returns the reply of a turn that could not be kept and thus is in no outbox; else None.
-        `hears` is called with each event, before it is shown.
+        `hears` is called with each event, before it is shown. Raises `StoreError` when the store
+        failed the turn: the update is worked again, and the turn goes on or tells what it did.
         """
         unkept: Reply | None = None
         try:
             async for event in self._turns.run(inbound):
+                if self._is_to_try_again(inbound, event):
+                    raise StoreError("the turn was not kept")
                 if hears is not None:
                     await hears(event)
                 if isinstance(event, QuestionSettled):
@@ -124,6 +131,16 @@ class Handlers:
             # Nothing to do after a last event; without one no answer will replace the progress.
             await self._presenter.discard(inbound.address)
         return unkept
+
+    def _is_to_try_again(self, inbound: Inbound, event: TurnEvent) -> bool:
+        """Whether this end stands nowhere because the store failed, and not too often yet."""
+        if not isinstance(event, TurnClosed) or event.turn_id:
+            self._unkept.pop(inbound.id, None)
+            return False
+        if event.error is None or event.error.code not in _UNKEPT:
+            return False
+        self._unkept[inbound.id] = tries = self._unkept.get(inbound.id, 0) + 1
+        return tries <= _UNKEPT_TRIES
 
     async def work(self, row: StoredInbox, *, leftover: bool = False) -> bool:
         """Do what the row asks and close it; False when the store failed and it is still open.
