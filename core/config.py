@@ -132,6 +132,7 @@ class Settings(BaseSettings):
     metnos_files_roots: Annotated[tuple[FullPath, ...] | None, NoDecode] = None
     metnos_private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     metnos_photon_url: Service = PUBLIC_PHOTON
+    metnos_location_minutes: int = Field(15, ge=0, le=1440)
     metnos_judge_threshold: float = Field(0.30, ge=0, le=1)
     metnos_unsafe_no_cage: bool = False
     metnos_log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -195,6 +196,7 @@ _ALLOWED: Mapping[str, str] = {
     "metnos_mode": "local, online or hybrid",
     "metnos_unsafe_no_cage": "0 or 1",
     "metnos_log_level": "DEBUG, INFO, WARNING or ERROR",
+    "metnos_location_minutes": "minutes, a whole number from 0 to 1440",
     "metnos_judge_threshold": "a number from 0 to 1",
     "metnos_home": _PATH,
     "metnos_log_file": _PATH,

@@ -29,6 +29,10 @@ TTL_MOST = timedelta(seconds=3600)
 
 YES, NO = "yes", "no"
 
+# Beside the values of a question for a place: that an address is going to be typed, and what the
+# address that was typed may mean, `[{"lat", "lon", "address"}]`.
+TYPING, MATCHES = "?typing", "?matches"
+
 
 class SuspensionKind(StrEnum):
     INPUTS = "inputs"
@@ -148,7 +152,30 @@ class Suspension:
     @property
     def asked(self) -> Field:
         """The field that is asked now. An approval or a cap without fields asks yes or no, a
-        location a place."""
+        location a place; once an address may mean several places, which of them."""
+        field = self._field
+        if field.kind is not FieldKind.LOCATION or not self.matches:
+            return field
+        options = tuple(Option(_point(m), str(m["address"])) for m in self.matches)
+        return Field(field.var, "", FieldKind.CHOICE, options)
+
+    @property
+    def wants_place(self) -> bool:
+        """Whether a place answers what is asked now."""
+        return self._field.kind is FieldKind.LOCATION
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether the person said that they are going to type an address."""
+        return self.wants_place and self.values.get(TYPING) is True
+
+    @property
+    def matches(self) -> Sequence[Mapping[str, Any]]:
+        """What the address that was typed may mean."""
+        return tuple(self.values.get(MATCHES) or ())
+
+    @property
+    def _field(self) -> Field:
         if self.cursor < len(self.fields):
             return self.fields[self.cursor]
         kind = FieldKind.LOCATION if self.kind is SuspensionKind.LOCATION else FieldKind.YES_NO
@@ -248,14 +275,52 @@ def which(
     if is_cancel(text):
         return newest
     asked = newest.asked
-    if parse_answer(asked, text, lang=lang, today=today) is None:
-        return None
-    return newest if _is_plainly(asked.kind, text.strip()) else None
+    if parse_answer(asked, text, lang=lang, today=today) is not None:
+        kind = FieldKind.TEXT if newest.is_typing else asked.kind
+        return newest if _is_plainly(kind, text.strip()) else None
+    place = newest.wants_place and read_answer(newest, text, lang=lang, today=today) is not None
+    return newest if place and _is_plainly(FieldKind.LOCATION, text.strip()) else None
+
+
+def read_answer(suspension: Suspension, text: str, *, lang: str, today: date) -> Answer | None:
+    """What a text means for what is asked now, as `parse_answer` reads it. Where one of several
+    places is to be chosen it may as well be another address."""
+    asked = suspension.asked
+    answer = parse_answer(asked, text, lang=lang, today=today)
+    if answer is not None:
+        return chosen(suspension, answer)
+    return _place(text.strip()) if suspension.wants_place else None
+
+
+def chosen(suspension: Suspension, answer: Answer) -> Answer:
+    """The answer with the place in it that its key stands for, where one is to be chosen."""
+    for match in suspension.matches:
+        if answer.value == _point(match):
+            return Answer(dict(match), answer.said)
+    return answer
+
+
+def anew(suspension: Suspension, *, typing: bool) -> Suspension:
+    """The same question as it was first; `typing`: for an address that is going to be typed."""
+    return replace(suspension, values={**_said(suspension), **({TYPING: True} if typing else {})})
+
+
+def choosing(suspension: Suspension, matches: Sequence[Mapping[str, Any]]) -> Suspension:
+    """The same question, for one of the places that an address may mean."""
+    return replace(suspension, values={**_said(suspension), MATCHES: list(matches)})
 
 
 def with_answer(suspension: Suspension, answer: Answer) -> Mapping[str, Any]:
     """All values so far, with the answer to what is asked now. A secret is locked before."""
-    return {**suspension.values, suspension.asked.var: answer.value}
+    return {**_said(suspension), suspension.asked.var: answer.value}
+
+
+def _said(suspension: Suspension) -> dict[str, Any]:
+    return {k: v for k, v in suspension.values.items() if k not in (TYPING, MATCHES)}
+
+
+def _point(place: Mapping[str, Any]) -> str:
+    return f"{place['lat']},{place['lon']}"
 
 
 def advanced(suspension: Suspension, values: Mapping[str, Any]) -> Suspension:

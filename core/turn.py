@@ -119,6 +119,7 @@ class Turns:
             ends=self._ends,
             setup=self._setup,
             late=self._late,
+            gate=gate,
         )
         self._actions = buttons(
             stores, clock, texts, ends=self._ends, setup=self._setup, late=self._late
@@ -245,7 +246,7 @@ class Turns:
         begun: TurnState | None = None
         if former is None:
             taken = await self._actions.take(inbound, actor)
-            taken = taken or await self._resume.take(inbound, actor)
+            taken = taken or await self._resume.take(inbound, actor, queue.put_nowait)
         else:
             taken, begun = await self._actions.take_up(former, actor)
         if taken is not None:

@@ -20,7 +20,7 @@ from core.dialogs import (
     with_answer,
 )
 from core.execution import cards
-from core.execution.consent import ALWAYS, CHANGE, NO, YES, Decision, Question, Shape
+from core.execution.consent import ALWAYS, CHANGE, NO, TYPE, YES, Decision, Question, Shape
 from core.execution.context import TurnContext
 from core.i18n import Texts
 from core.levels.renderer import Renderer
@@ -114,22 +114,29 @@ def show(
     if suspension.kind is SuspensionKind.APPROVAL and question.targets:
         blocks = cards.card(question, renderer, expires_at=suspension.expires_at, whole=whole)
     else:
-        prompt = field.prompt or question.text
+        prompt = field.prompt or question.text or _where(question, texts, lang)
         if question.shape is Shape.RECIPIENT:
             prompt = texts.say("consent.which_recipient", lang)
+        if suspension.matches or suspension.is_typing:
+            key = "dialog.which_place" if suspension.matches else "dialog.type_address"
+            prompt = texts.say(key, lang)
         end = cards.until(suspension.expires_at, texts, lang, context.tz)
-        blocks = (Block("text", prompt + _listed(field)), Block("small", end))
+        listed = _listed(field, always=bool(suspension.matches))
+        blocks = (Block("text", prompt + listed), Block("small", end))
     if suspension.kind is SuspensionKind.APPROVAL:
         choices = cards.choices(question, texts, lang, whole=whole)
     else:
         choices = _choices(field, texts, lang)
+        if field.kind is FieldKind.LOCATION and not suspension.is_typing:
+            choices.append((TYPE, texts.say("dialog.type", lang)))
         if suspension.kind is not SuspensionKind.CAP:
             choices.append((CANCEL, texts.say("dialog.cancel", lang)))
     tokens = {new_token(): choice for choice, _ in choices}
     buttons = [Button(label, token) for token, (_, label) in zip(tokens, choices, strict=True)]
     rows = [tuple(buttons[at : at + _ROW]) for at in range(0, len(buttons), _ROW)]
-    expects: Expects = "text" if field.kind in _TYPED else "tap"
-    if field.kind is FieldKind.LOCATION:
+    typed = field.kind in _TYPED or suspension.is_typing
+    expects: Expects = "text" if typed else "tap"
+    if field.kind is FieldKind.LOCATION and not suspension.is_typing:
         expects = "location"
         rows.insert(0, (Button(texts.say("dialog.send_location", lang), kind="location"),))
     kind = (
@@ -196,6 +203,14 @@ def are_same(programs: Mapping[str, Any], context: TurnContext) -> bool:
     )
 
 
+def _where(question: Question, texts: Texts, lang: str) -> str:
+    """What is said for the place of the person when nobody worded it."""
+    if not question.targets:
+        return texts.say("dialog.where", lang)
+    what = texts.list([target[:80] for target in question.targets], lang)
+    return texts.say("dialog.where_for", lang, what=what)
+
+
 def _choices(field: Field, texts: Texts, lang: str) -> list[tuple[str, str]]:
     """What can be pressed: (choice, label)."""
     if field.kind is FieldKind.YES_NO:
@@ -207,9 +222,10 @@ def _choices(field: Field, texts: Texts, lang: str) -> list[tuple[str, str]]:
     return [(option.key, option.label) for option in options[:_MOST_BUTTONS]]
 
 
-def _listed(field: Field) -> str:
+def _listed(field: Field, *, always: bool) -> str:
     """The options by number, where buttons are not enough to say them all."""
-    if field.kind is not FieldKind.MULTI_CHOICE and len(field.options) <= _MOST_BUTTONS:
+    fits = field.kind is not FieldKind.MULTI_CHOICE and len(field.options) <= _MOST_BUTTONS
+    if fits and not always:
         return ""
     lines = [f"{number}. {option.label}" for number, option in enumerate(field.options, 1)]
     return "\n" + "\n".join(lines)

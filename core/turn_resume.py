@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from core import dialogs
@@ -16,6 +17,7 @@ from core.dialogs import Answer, FieldKind, Suspension, SuspensionKind
 from core.errors import ErrorCode, ErrorInfo, StoreTooNew
 from core.execution import consent
 from core.execution.context import TurnContext
+from core.execution.invoke import Gate
 from core.i18n import Texts
 from core.levels.runner import Resumption
 from core.messages import (
@@ -30,11 +32,13 @@ from core.messages import (
     TurnEvent,
     TurnSuspended,
 )
+from core.positions import Position
 from core.store import credentials, grants, kv, outbox, questions, suspensions, turns
 from core.store.credentials import SealedAnswer
 from core.store.stores import Stores
 from core.store.suspensions import Standing
 from core.turn_ends import TurnEnds
+from core.turn_places import Emit, Places, place_of
 from core.turn_question import CANCEL, again, are_same, decided
 from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
@@ -71,12 +75,15 @@ class TurnResume:
         ends: TurnEnds,
         setup: TurnSetup,
         late: Unanswered,
+        gate: Gate,
     ) -> None:
         self._stores, self._clock, self._texts = stores, clock, texts
         self._ends, self._setup, self._late = ends, setup, late
+        self._places = Places(gate=gate, texts=texts, setup=setup)
 
-    async def take(self, inbound: Inbound, actor: Actor) -> Taken | None:
+    async def take(self, inbound: Inbound, actor: Actor, emit: Emit) -> Taken | None:
         """Take an inbound as the answer to an open question of this person in this conversation.
+        `emit` hears of what takes longer before it is done.
 
         None: it is none, but a new request. A button always is an answer: forged, old, of another
         person or pressed twice it changes nothing and is told so.
@@ -101,7 +108,7 @@ class TurnResume:
             if pressed is None:
                 expired = ErrorInfo(ErrorCode.QUESTION_EXPIRED)
                 return Taken((self._ends.unkept(inbound, expired),))
-            return await self._pressed(inbound, actor, pressed, now)
+            return await self._pressed(inbound, actor, pressed, now, emit)
         if inbound.kind is InboundKind.LOCATION:
             return await self._located(inbound, actor, open_ones)
         if inbound.kind is not InboundKind.TEXT:
@@ -127,15 +134,22 @@ class TurnResume:
             return None
         if dialogs.is_cancel(inbound.text):
             return await self._answer(inbound, actor, asked, None)
-        answer = dialogs.parse_answer(asked.asked, inbound.text, lang=lang, today=today)
+        answer = dialogs.read_answer(asked, inbound.text, lang=lang, today=today)
         if answer is None:
             return await self._ask_again(inbound, actor, asked, "dialog.not_understood")
+        if asked.wants_place:
+            return await self._placed(inbound, actor, asked, answer.value, emit)
         return await self._answer(inbound, actor, asked, answer)
 
     # -- ways to answer ---------------------------------------------------------------------------
 
     async def _pressed(
-        self, inbound: Inbound, actor: Actor, pressed: suspensions.Pressed, now: dt.datetime
+        self,
+        inbound: Inbound,
+        actor: Actor,
+        pressed: suspensions.Pressed,
+        now: dt.datetime,
+        emit: Emit,
     ) -> Taken:
         suspension, choice = pressed.suspension, pressed.choice
         if pressed.standing is Standing.FOREIGN:
@@ -156,24 +170,38 @@ class TurnResume:
             return await self._ask_again(inbound, actor, suspension, "dialog.listed", whole=True)
         if choice == CANCEL:
             return await self._answer(inbound, actor, suspension, None)
+        if choice == consent.TYPE:
+            after = dialogs.anew(suspension, typing=True)
+            return await self._move(inbound, actor, suspension, after, "dialog.typing")
         # A yes with something more to it.
         plain = consent.YES if choice in {consent.ALWAYS, consent.CHANGE} else choice
         answer = dialogs.answer_of_choice(suspension.asked, plain)
+        if suspension.wants_place:
+            place = None if answer is None else dialogs.chosen(suspension, answer).value
+            return await self._placed(inbound, actor, suspension, place, emit)
         return await self._answer(inbound, actor, suspension, answer, choice)
 
     async def _located(
         self, inbound: Inbound, actor: Actor, open_ones: list[Suspension]
     ) -> Taken | None:
-        for suspension in open_ones:
-            if suspension.asked.kind is FieldKind.LOCATION:
-                place = {
-                    name: inbound.data[name]
-                    for name in ("lat", "lon", "accuracy")
-                    if isinstance(inbound.data.get(name), (int, float))
-                }
-                if {"lat", "lon"} <= place.keys():
-                    return await self._answer(inbound, actor, suspension, Answer(place))
-        return None
+        """A place that was shared: the answer to a question for one; else it is kept, and said."""
+        position, asked = self._places.shared(inbound, open_ones)
+        if position is None or asked is None:
+            return Taken((await self._places.unasked(inbound, actor, position),))
+        answer = Answer(place_of(position))
+        return await self._answer(inbound, actor, asked, answer, position=position)
+
+    async def _placed(
+        self, inbound: Inbound, actor: Actor, suspension: Suspension, place: Any, emit: Emit
+    ) -> Taken:
+        """A place in words or chosen. Until it is clear the question stays open."""
+        read = await self._places.read(inbound, actor, suspension, place, emit)
+        if read.after is not None:
+            return await self._move(
+                inbound, actor, suspension, read.after, read.key, address=read.address
+            )
+        answer = Answer(dict(read.place))
+        return await self._answer(inbound, actor, suspension, answer, position=read.position)
 
     async def _answer(
         self,
@@ -182,15 +210,26 @@ class TurnResume:
         suspension: Suspension,
         answer: Answer | None,
         choice: str | None = None,
+        *,
+        position: Position | None = None,
     ) -> Taken:
         """Go on with an answer, to the next field or with the turn. None: the question is dropped,
-        which for an approval is a no. `choice`: the button that was pressed."""
+        which for an approval is a no. `choice`: the button that was pressed; `position`: where
+        the person is then."""
         if answer is not None and not suspension.is_last:
-            return await self._next_field(inbound, actor, suspension, answer)
+            locked, secret = self._locked(suspension, answer)
+            values = dialogs.with_answer(suspension, locked or answer)
+            after = dialogs.advanced(suspension, values)
+            key = "dialog.answered"
+            return await self._move(
+                inbound, actor, suspension, after, key, secret=secret, position=position
+            )
         at_cap = suspension.kind is SuspensionKind.CAP
         approval = at_cap or (suspension.kind is SuspensionKind.APPROVAL and not suspension.fields)
         answer, secret = self._locked(suspension, answer)
         decision, key = decided(suspension, answer, choice)
+        place = "" if position is None or answer is None else position.label
+        key = "dialog.placed" if place else key
         now = self._clock.now()
         async with self._stores.main.write() as tx:
             claimed = await suspensions.claim(tx, suspension.id, now)
@@ -200,7 +239,11 @@ class TurnResume:
                 await kv.put(tx, _answered(inbound), stored.id)
                 if secret is not None:
                     await credentials.keep_answer(tx, secret, now)
-                settled = await self._late.settle(tx, suspension, stored.lang, actor, key)
+                settled = await self._late.settle(
+                    tx, suspension, stored.lang, actor, key, place=place
+                )
+                if position is not None:
+                    await self._places.keep(tx, actor, position)
                 granted = await grants.granted_to(tx, actor.id, now)
             else:
                 claimed = None
@@ -234,16 +277,6 @@ class TurnResume:
         asked_at = dt.datetime.fromisoformat(data["asked_at"])
         resumed = Resumed(context, state, Resumption(decision, asked_at), error)
         return Taken((settled,), resumed)
-
-    async def _next_field(
-        self, inbound: Inbound, actor: Actor, suspension: Suspension, answer: Answer
-    ) -> Taken:
-        locked, secret = self._locked(suspension, answer)
-        values = dialogs.with_answer(suspension, locked or answer)
-        after = dialogs.advanced(suspension, values)
-        return await self._move(
-            inbound, actor, suspension, after, "dialog.answered", secret=secret
-        )
 
     def _locked(
         self, suspension: Suspension, answer: Answer | None
@@ -287,6 +320,8 @@ class TurnResume:
         *,
         whole: bool = False,
         secret: SealedAnswer | None = None,
+        position: Position | None = None,
+        **params: str,
     ) -> Taken:
         now = self._clock.now()
         async with self._stores.main.read() as tx:
@@ -313,7 +348,11 @@ class TurnResume:
                 await kv.put(tx, _answered(inbound), stored.id)
                 if secret is not None:
                     await credentials.keep_answer(tx, secret, now)
-                settled = await self._late.settle(tx, suspension, stored.lang, actor, key)
+                settled = await self._late.settle(
+                    tx, suspension, stored.lang, actor, key, **params
+                )
+                if position is not None:
+                    await self._places.keep(tx, actor, position)
                 await turns.show_question(tx, stored.id, asked.reply.to_json())
                 if queued and new_key is not None:
                     await outbox.enqueue(tx, new_key, inbound.address, asked.reply.to_json(), now)

@@ -95,12 +95,18 @@ class Unanswered:
         return await self._ends.cut_short(context, state, ErrorInfo(code))
 
     async def settle(
-        self, tx: Transaction, suspension: Suspension, lang: str, actor: Actor, key: str
+        self,
+        tx: Transaction,
+        suspension: Suspension,
+        lang: str,
+        actor: Actor,
+        key: str,
+        **params: str,
     ) -> QuestionSettled:
         """What stands in the question's place from now on."""
         now = self._clock.now()
         time = self._texts.time(now, lang, self._setup.zone(actor))
-        text = self._texts.say(key, lang, time=time)
+        text = self._texts.say(key, lang, time=time, **params)
         channel = ChatAddress.from_key(suspension.conversation).channel
         queued = channel in self._ends.outbox_channels
         shown = suspension.prompt_key if queued else None

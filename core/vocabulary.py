@@ -63,7 +63,7 @@ META_TOOLS = frozenset(
     [
         "final_answer", "undo_last_turn", "request_new_executor", "admin",
         "request_disambiguation_from_user", "request_location_from_user", "get_inputs",
-        "get_approval", "scratchpad_read",
+        "get_approval", "scratchpad_read", "get_location",
     ]
 )
 

@@ -49,6 +49,7 @@ LAYERS = {
     "core.answer_dates": 1,
     "core.answer_numbers": 1,
     "core.answer_shapes": 1,
+    "core.positions": 1,
     "core.dialogs": 1,
     # 2 adapters
     "core.catalog.digests": 2,
@@ -87,6 +88,7 @@ LAYERS = {
     "core.execution.undo": 3,
     "core.execution.vaglio": 3,
     "core.execution.undo_steps": 3,
+    "core.execution.whereabouts": 3,
     "core.learning": 3,
     "core.levels.briefing": 3,
     "core.levels.candidates": 3,
@@ -107,6 +109,7 @@ LAYERS = {
     "core.turn_buttons": 4,
     "core.turn_ends": 4,
     "core.turn_offers": 4,
+    "core.turn_places": 4,
     "core.turn_question": 4,
     "core.turn_restart": 4,
     "core.turn_resume": 4,

@@ -16,7 +16,7 @@ _ARG_TYPES = "path url datetime window duration size number person place span se
 _CAPABILITIES = """
 fs:read fs:write network:http compute:pure metnos:read metnos:write mail:read mail:send mail:write
 channel:out time:read system:read system:admin index:read code:exec llm:local llm:online
-calendar:read calendar:write contacts:read contacts:write
+calendar:read calendar:write contacts:read contacts:write location:read
 """
 SINKS = frozenset({"path", "url", "recipient", "command"})
 ARG_TYPES = frozenset(_ARG_TYPES.split())

@@ -29,10 +29,6 @@ _TEXTS = {
         "it": "Chiede alla persona ciò che manca, un campo alla volta.",
         "en": "Asks the person for what is missing, one field at a time.",
     },
-    GET_LOCATION: {
-        "it": "Chiede alla persona dove si trova.",
-        "en": "Asks the person where they are.",
-    },
     CHOOSE: {
         "it": "Chiede alla persona di scegliere fra più possibilità.",
         "en": "Asks the person to choose between several possibilities.",
@@ -63,9 +59,9 @@ _FORMS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def specs(lang: str, *, places: bool) -> list[ToolSpec]:
-    """The tools as a model sees them; where the person is, only if `places` are worked with."""
-    names = [GET_INPUTS, CHOOSE, *([GET_LOCATION] if places else [])]
+def specs(lang: str) -> list[ToolSpec]:
+    """The tools as a model sees them. For where the person is there is `get_location`, which asks
+    only when that is not known."""
     return [
         ToolSpec(
             name,
@@ -77,7 +73,7 @@ def specs(lang: str, *, places: bool) -> list[ToolSpec]:
                 "additionalProperties": False,
             },
         )
-        for name in names
+        for name in (GET_INPUTS, CHOOSE)
     ]
 
 

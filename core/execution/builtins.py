@@ -8,6 +8,7 @@ from core.errors import CallRefused, ErrorCode
 from core.execution.asking import ASKING
 from core.execution.context import TurnContext
 from core.execution.values import parse_number
+from core.execution.whereabouts import GET_LOCATION
 from core.llm.client import ToolSpec
 from core.observation import Observation
 from core.plan import FINAL_ANSWER
@@ -17,7 +18,7 @@ from core.store.stores import Stores
 from core.turn_state import TurnState
 
 SCRATCHPAD_READ = "scratchpad_read"
-BUILTINS = frozenset({SCRATCHPAD_READ, UNDO_LAST_TURN, FINAL_ANSWER}) | ASKING
+BUILTINS = frozenset({SCRATCHPAD_READ, UNDO_LAST_TURN, GET_LOCATION, FINAL_ANSWER}) | ASKING
 MAX_READ = 8000
 
 _SCRATCHPAD_TEXTS = {

@@ -18,8 +18,9 @@ from core.dialogs import Field, FieldKind, SuspensionKind
 from core.execution.context import TurnContext
 from core.execution.values import listed
 
-# What can be said to a question: yes, yes from now on, no, show me all, to somebody else.
-YES, ALWAYS, NO, LIST, CHANGE = "yes", "always", "no", "list", "change"
+# What can be said to a question: yes, yes from now on, no, show me all, to somebody else, and that
+# an address is going to be typed.
+YES, ALWAYS, NO, LIST, CHANGE, TYPE = "yes", "always", "no", "list", "change", "type"
 
 # A list this short stands in the card itself; a longer one has a button.
 MOST_NAMED = 3

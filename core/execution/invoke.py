@@ -29,6 +29,7 @@ from core.execution import (
     policy,
     secret_args,
     sources,
+    whereabouts,
 )
 from core.execution.agreement import Agreement
 from core.execution.attempt import Attempt
@@ -149,6 +150,9 @@ class Gate:
                 answer = asking.answer_of(step.tool, attempt.resolved, attempt.decision)
                 whose = sources.of_answer(step.args, context, state)
                 return replace(answer, provenance=whose)
+            if step.tool == whereabouts.GET_LOCATION:
+                now = self.clock.now()
+                return await whereabouts.get_location(self.stores, context, now, attempt.decision)
             if step.tool == builtins.UNDO_LAST_TURN:
                 attempt.mutating, undo = True, Undo(self.cage, self.stores, self.clock)
                 seen, attempt.journal = await undo.put_back_last(context, state)
@@ -209,16 +213,21 @@ class Gate:
                 attempt.given,
             )
         attempt.ran = True
+        document = document_of(context, state, manifest, args, paths)
+        document |= await whereabouts.told_to(
+            manifest, self.stores, context, self.clock.now(), attempt.decision
+        )
         observation = await self.cage.run(
             executor,
             context.catalog.sdk,
-            secret_args.with_values(document_of(context, state, manifest, args, paths), secrets),
+            secret_args.with_values(document, secrets),
             mode="run",
             timeout_s=manifest.timeout_s,
             limits=manifest.limits,
             on_progress=on_progress,
         )
         observation = secret_args.masked(observation, secrets)
+        whereabouts.ask_if_needed(observation, manifest, args, attempt.decision)
         outside = attempt.origin is _EXTERNAL or (
             not manifest.is_mutating and sources.of_steps(step.args, state) is _EXTERNAL
         )

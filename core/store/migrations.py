@@ -196,6 +196,23 @@ CREATE TABLE recipients (
 ALTER TABLE turns ADD COLUMN external INTEGER NOT NULL DEFAULT 0;
 """,
     ),
+    Migration(
+        8,
+        "positions",
+        """
+-- core.store.positions
+CREATE TABLE positions (
+    actor_id TEXT PRIMARY KEY REFERENCES actors (id),
+    lat REAL NOT NULL CHECK (lat BETWEEN -90 AND 90),
+    lon REAL NOT NULL CHECK (lon BETWEEN -180 AND 180),
+    accuracy_m REAL,
+    source TEXT NOT NULL CHECK (source IN ('shared', 'live', 'venue', 'typed')),
+    label TEXT NOT NULL,
+    at REAL NOT NULL,
+    expires_at REAL NOT NULL
+) WITHOUT ROWID;
+""",
+    ),
 )
 
 MEMORY: tuple[Migration, ...] = ()

@@ -75,6 +75,11 @@ async def close_turn(tx: Transaction, turn_id: str, expires_at: datetime) -> Non
     )
 
 
+async def drop(tx: Transaction, entry_id: str) -> None:
+    """Delete one entry that nobody is going to read."""
+    await tx.execute("DELETE FROM scratchpad WHERE id = :id", {"id": entry_id})
+
+
 async def purge(tx: Transaction, now: datetime) -> int:
     """Delete what has expired; how many entries."""
     return await tx.execute("DELETE FROM scratchpad WHERE expires_at <= :now", {"now": to_ts(now)})

@@ -1,5 +1,5 @@
 """What the store throws away by itself: settled messages and questions, expired entries,
-grants and mandates, old notices."""
+grants, mandates and positions, old notices."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from core.store import (
     inbox,
     outbox,
     pairing,
+    positions,
     scratchpad,
     suspensions,
 )
@@ -46,6 +47,7 @@ async def tidy(stores: Stores, now: datetime) -> Tidied:
         await pairing.prune(tx, now)
         await grants.purge(tx, now)
         await approvals.purge(tx, now)
+        await positions.purge(tx, now)
         await suspensions.purge(tx, before)
         await credentials.purge(tx, now)
         await actions.purge(tx, before)

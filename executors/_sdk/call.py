@@ -22,6 +22,9 @@ class Call:
     `closed`: places inside the roots where no tool may look: `trees` (absolute), `names` of
     folders at any depth, `files` as pairs of a folder on the way and a last name.
     `services`: addresses of services that are not the public ones, by name (`photon`).
+    `position`: where the person is, `{"lat", "lon", "label"}`; None when that is not known or the
+    manifest has no `location:read`. `about`: whether the request is about the surroundings of
+    the person ("here"), names no place at all ("open") or one ("elsewhere").
     `mode`: "run", or "preview" when nothing may be changed.
     """
 
@@ -44,6 +47,9 @@ class Call:
         self.trash_name: str = document.get("trash_name", ".metnos-trash")
         self.closed: dict[str, Any] = dict(document.get("closed") or {})
         self.services: dict[str, str] = dict(document.get("services") or {})
+        where = dict(document.get("whereabouts") or {})
+        self.about: str = where.get("about", "elsewhere")
+        self.position: dict[str, Any] | None = where.get("position")
         self.user_agent: str = document.get("user_agent", "Metnos")
         self._now: str = document.get("now", "1970-01-01T00:00:00+00:00")
         self._progress = progress

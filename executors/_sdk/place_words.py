@@ -66,13 +66,20 @@ _KINDS = {
 _TAGS = {word.replace("_", " "): tag for tag, words in _KINDS.items() for word in words.split()}
 _LITTLE = re.compile(
     r"^(?:un'|una?|uno|il|lo|la|l'|i|gli|le|qualche|an?|the|some|any)\s*\b|"
-    r"\s+(?:piu vicin[aoie]|vicin[aoie]|nearest|closest|nearby|aperte?|aperti|aperto|open)$|"
+    r"\s+(?:piu vicin[aoie]|vicin[aoie]|nearest|closest|nearby|near|aperte?|aperti|aperto|open)$|"
     r"^(?:nearest|closest)\s+"
+)
+_ABOUT_HERE = re.compile(
+    r"(?ix)^(?:the\s+)?(?:nearest|closest)\s+ | \s+(?:(?:pi[uù]\s+vicin[oaie]|nearest|closest)"
+    r"(?:\s+(?:a|to)\s+(?:me|noi|us))? | vicin[oaie]\s+a\s+(?:me|noi) | qui\s+(?:vicino|intorno)"
+    r"| nei\s+(?:dintorni|paraggi) | in\s+zona | near(?:by|\s+(?:me|us|here))"
+    r"| (?:around|close\s+to)\s+(?:me|us|here) | close\s+by)\s*[?.!]*$"
 )
 _HERE = frozenset(
     """qui qua vicino intorno dintorni nei_dintorni nei_paraggi da_me vicino_a_me qui_vicino
-    in_zona attorno_a_me here near_me nearby around around_here around_me close_by close_to_me me
-    my_location current_location la_mia_posizione posizione_attuale""".split()
+    in_zona zona attorno_a_me intorno_a_me nearest closest here near_me nearby around around_here
+    around_me close_by close_to_me me my_location current_location la_mia_posizione
+    posizione_attuale""".split()
 )
 _NEAR = re.compile(
     r"(?i)^(?P<what>.+?)\s+(?:vicin[aoie]\s+(?:a|ad|al|allo|alla|ai|agli|alle|all')|"
@@ -96,6 +103,17 @@ def tag_of(query: str) -> str | None:
 def is_here(text: str) -> bool:
     """Whether the words mean where the person is."""
     return fold(text).strip(" .,!?").replace(" ", "_") in _HERE
+
+
+def without_here(query: str) -> str:
+    """`the nearest Ikea`, `Ikea più vicina` → `Ikea`: without what says "around me"."""
+    return _ABOUT_HERE.sub("", " ".join(query.split())).strip() or query
+
+
+def is_the_thing(near: str, query: str) -> bool:
+    """Whether what is given as the place is only what is looked for, once more."""
+    tag = tag_of(without_here(near)) if near else None
+    return tag is not None and tag == tag_of(without_here(query))
 
 
 def split_near(query: str) -> tuple[str, str | None]:

@@ -1,4 +1,5 @@
-"""Looks for places: by kind or by words, around a place that is named or all over the world."""
+"""Looks for places: by kind or by words, around a place that is named, around the person, or all
+over the world."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ def run(call: Call) -> dict[str, Any]:
 
     Metadata: `near` as it was understood, `nothing_for` the queries without a match. Finding
     nothing is no failure; a query that nobody answered is a failed entry. `near` that does not
-    exist, or stands for where the person is, fails with `unknown_place`.
+    exist fails with `unknown_place`; a search around the person whose place is not known, before
+    anybody is asked, with `needs_location`.
     """
     queries = [str(query) for query in call.args["queries"]]
     near = str(call.args.get("near") or "").strip()
@@ -30,7 +32,12 @@ def run(call: Call) -> dict[str, Any]:
         near = said or ""
     if not queries:
         return result.done([])
-    search = _Search(call, near)
+    if any(place_words.is_the_thing(near, query) for query in queries):
+        near = ""
+    here = place_words.is_here(near) if near else _is_about_here(call, queries)
+    if here:
+        queries = [place_words.without_here(query) for query in queries]
+    search = _Search(call, near, here=here)
     entries: list[dict[str, Any]] = []
     nothing_for: list[str] = []
     for number, query in enumerate(queries, start=1):
@@ -47,25 +54,37 @@ def run(call: Call) -> dict[str, Any]:
     return result.done(entries, **search.metadata, **more)
 
 
+def _is_about_here(call: Call, queries: list[str]) -> bool:
+    """Whether a search without a place is one around the person: they said so, or they want some
+    place of a kind and named no town."""
+    if call.about == "here" or any(place_words.without_here(q) != q for q in queries):
+        return True
+    return call.about == "open" and all(place_words.tag_of(query) for query in queries)
+
+
 class _Search:
     """Where to look, found once for all queries."""
 
-    def __init__(self, call: Call, near: str) -> None:
+    def __init__(self, call: Call, near: str, *, here: bool) -> None:
+        if here and call.position is None:
+            raise Failure("needs_location", "where the person is is not known: ask for it")
         self._world = geo.Geography(call)
         self._most = MOST_RESULTS
         radius = float(call.args.get("radius_km") or 0)
         self._radii = (radius,) if radius else USUAL_RADII_KM
         self.metadata: dict[str, Any] = {}
         self.origin: geo.Spot | None = None
-        if near:
+        if here and call.position is not None:
+            spot = geo.Spot(float(call.position["lat"]), float(call.position["lon"]))
+            you = "you" if call.lang == "en" else "te"
+            self.origin = spot
+            self.metadata = {"near": call.position.get("label") or you}
+        elif near:
             centre = self._centre(near)
             self.origin = centre.spot
             self.metadata = {"near": centre.label, "near_coords": centre.spot.text}
 
     def _centre(self, near: str) -> geo.Place:
-        if place_words.is_here(near):
-            detail = "where the person is is not known: ask for a town or an address"
-            raise Failure("unknown_place", detail, place=near[:80])
         spot = geo.parse_spot(near)
         if spot is not None:
             return geo.Place(spot.text, "", spot)

@@ -415,18 +415,17 @@ async def test_choice_between_several_is_answered_by_its_number(tmp_path: Path) 
         assert json.loads(end.reply.plain) == {"choice": "Anna Verdi"}
 
 
-@pytest.mark.parametrize("way", ["location", "text"])
+@pytest.mark.parametrize("way", ["location", "coordinates"])
 async def test_place_of_the_person_comes_by_button_or_in_words(tmp_path: Path, way: str) -> None:
     rules = only("request_location_from_user", {"prompt": "Dove sei?"})
     async with open_scripted(tmp_path, rules) as (house, _):
         question = await asked(house, "cerca")
         assert question.reply.expects == "location"
         assert question.reply.buttons[0][0].kind == "location"
-        if way == "text":
-            end = (await said(house, "via Roma 12, Torino"))[-1]
-            wanted: dict[str, Any] = {"address": "via Roma 12, Torino"}
+        wanted = {"lat": 45.07, "lon": 7.69}
+        if way == "coordinates":
+            end = (await said(house, "45.07, 7.69"))[-1]
         else:
-            wanted = {"lat": 45.07, "lon": 7.69}
             end = (await said(house, "", kind=InboundKind.LOCATION, data=wanted))[-1]
 
         assert isinstance(end, TurnClosed)

@@ -62,6 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         asked = parse_qs(parts.query)
         self.server.seen.append((parts.path, asked, dict(self.headers.items())))
+        self.server.hold.wait(30)
         if self.server.moved_to is not None:
             self.send_response(302)
             self.send_header("Location", self.server.moved_to)
@@ -121,7 +122,7 @@ def _reverse(asked: dict[str, list[str]]) -> list[dict[str, Any]]:
 
 class PhotonServer(ThreadingHTTPServer):
     """`seen`: path, parameters and headers of every request. `broken`: what it answers to all,
-    `moved_to`: where it sends all."""
+    `moved_to`: where it sends all. It answers while `hold` is set."""
 
     daemon_threads = True
 
@@ -130,6 +131,8 @@ class PhotonServer(ThreadingHTTPServer):
         self.seen: list[tuple[str, dict[str, list[str]], dict[str, str]]] = []
         self.broken: tuple[int, bytes] | None = None
         self.moved_to: str | None = None
+        self.hold = threading.Event()
+        self.hold.set()
 
     @property
     def endpoint(self) -> str:

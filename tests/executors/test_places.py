@@ -181,6 +181,81 @@ async def test_service_that_is_off_is_said_and_nobody_is_asked(
     assert server.seen == []
 
 
+HERE = {"lat": 44.6, "lon": 10.9, "label": ""}
+
+
+async def around(
+    server: PhotonServer, about: str, *, known: bool = True, lang: str = "it", **args: Any
+) -> Observation:
+    """A search of somebody whose place is known, or not."""
+    whereabouts = {"about": about, **({"position": HERE} if known else {})}
+    return await observe(
+        TREE / "find_places",
+        args,
+        lang=lang,
+        private_hosts=(server.grant,),
+        services={"photon": server.endpoint},
+        whereabouts=whereabouts,
+    )
+
+
+@pytest.mark.parametrize(
+    ("about", "args"),
+    [
+        ("elsewhere", {"queries": ["farmacia"], "near": "qui vicino"}),
+        ("elsewhere", {"queries": ["farmacia più vicina"]}),
+        ("elsewhere", {"queries": ["the nearest pharmacy"]}),
+        ("elsewhere", {"queries": ["farmacia vicino a me"]}),
+        ("here", {"queries": ["farmacia"]}),
+        ("here", {"queries": ["la farmacia più vicina"], "near": "farmacia"}),
+        ("here", {"queries": ["pharmacy"], "near": "nearest pharmacy"}),
+        ("here", {"queries": ["pharmacy"], "near": "pharmacy near"}),
+        ("open", {"queries": ["una farmacia"]}),
+        ("here", {"queries": ["Centrale più vicina"]}),
+    ],
+)
+async def test_find_places_around_the_person_starts_from_where_they_are(
+    server: PhotonServer, about: str, args: dict[str, Any]
+):
+    seen = await around(server, about, **args)
+
+    assert names(seen)[0] == "Farmacia Centrale"
+    assert (seen.entries or ())[0]["distance"] == "110 m"
+    assert seen.metadata["near"] == "te"
+    unknown = await around(server, about, known=False, **args)
+    assert unknown.error is not None
+    assert unknown.error.code == "needs_location"
+
+
+@pytest.mark.parametrize(
+    ("about", "args"),
+    [
+        ("elsewhere", {"queries": ["farmacia"], "near": "Borgo"}),
+        ("here", {"queries": ["farmacia"], "near": "Borgo"}),
+        ("here", {"queries": ["farmacia vicino a Borgo"]}),
+        ("open", {"queries": ["ramen sette"]}),
+        ("elsewhere", {"queries": ["farmacia"]}),
+        ("open", {"queries": ["farmacia", "ramen sette"]}),
+    ],
+)
+async def test_find_places_elsewhere_never_needs_to_know_where_the_person_is(
+    server: PhotonServer, about: str, args: dict[str, Any]
+):
+    seen = await around(server, about, known=False, **args)
+
+    assert seen.ok
+    assert "te" not in seen.metadata.values()
+
+
+@pytest.mark.parametrize(("lang", "says"), [("it", "vicino a te"), ("en", "near you")])
+async def test_find_places_nothing_around_the_person_says_around_whom(
+    server: PhotonServer, lang: str, says: str
+):
+    seen = await around(server, "here", queries=["zeppelin"], lang=lang)
+
+    assert says in said("find_places", seen, lang)
+
+
 async def test_find_places_hostile_features_are_passed_over(server: PhotonServer):
     bad: list[Any] = [
         None,

@@ -95,6 +95,7 @@ def call_document(
     private_hosts: Sequence[str] = (),
     closed: Mapping[str, Any] | None = None,
     services: Mapping[str, str] | None = None,
+    whereabouts: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A call document as the gate writes it."""
     return {
@@ -114,6 +115,7 @@ def call_document(
         "trash_name": ".metnos-trash",
         "private_hosts": list(private_hosts),
         "services": dict(services or {}),
+        "whereabouts": dict(whereabouts or {}),
         "user_agent": "Metnos/0.1 (test)",
     }
 

@@ -20,6 +20,7 @@ from core.execution.builtins import (
 )
 from core.execution.context import TurnContext
 from core.execution.undo_steps import speaks_of_undo
+from core.execution.whereabouts import GET_LOCATION, location_spec
 from core.i18n import Texts
 from core.levels import briefing
 from core.levels.candidates import Candidates
@@ -159,7 +160,8 @@ class SimpleProposer:
         if not state.steps:
             return []
         places = any(object_of(name) in _PLACED for name in state.candidates)
-        return list(asking.specs(context.lang, places=places))
+        where = [location_spec(context.lang)] if places else []
+        return [*asking.specs(context.lang), *where]
 
 
 def _proposed(call: ToolCall) -> ProposedCall:
@@ -187,4 +189,4 @@ def offered(names: tuple[str, ...], state: TurnState) -> frozenset[str]:
     something, and taking back when the request speaks of it."""
     scratchpad = (SCRATCHPAD_READ,) if has_scratchpad(state) else ()
     undo = (UNDO_LAST_TURN,) if speaks_of_undo(state.request) else ()
-    return frozenset((*names, *scratchpad, *undo)) | asking.ASKING
+    return frozenset((*names, *scratchpad, *undo, GET_LOCATION)) | asking.ASKING
