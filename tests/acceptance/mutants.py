@@ -43,7 +43,7 @@ def runs_again() -> None:
     async def careless(self: Any, former: Any, actor: Any, address: Any) -> None:
         return None
 
-    TurnActions.take_up = careless  # type: ignore[method-assign]
+    TurnActions.take_up = careless  # type: ignore[method-assign,assignment]
 
 
 def repeats_unmarked() -> None:
