@@ -100,7 +100,7 @@ class _Words:
         acted = [e for e in good if e.get("did") != "already"]
         key = "undo.done" if acted else ("undo.no_need" if not bad else "undo.refused")
         blocks = [say(key, **self._facts(facts))]
-        for did in ("restore", "move", "remove"):
+        for did in ("restore", "move", "remove", "delete"):
             paths = list(dict.fromkeys(str(e["path"]) for e in acted if e.get("did") == did))
             if paths:
                 blocks.append(self._listed(f"undo.did.{did}", paths))

@@ -87,6 +87,7 @@ LAYERS = {
     "core.execution.standing": 3,
     "core.execution.undo": 3,
     "core.execution.vaglio": 3,
+    "core.execution.undo_ids": 3,
     "core.execution.undo_steps": 3,
     "core.execution.whereabouts": 3,
     "core.learning": 3,

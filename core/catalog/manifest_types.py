@@ -98,6 +98,7 @@ class Manifest:
     producer_for: tuple[str, ...]
     tests: tuple[BirthTest, ...]
     files: Mapping[str, str]
+    undo_tool: str | None
     requires: tuple[str, ...]
     provenance: str
     render: str

@@ -48,6 +48,8 @@ async def open_journal(
     key = effects.effect_key(context.turn_id, number)
     summary = {name: preview[name] for name in ("targets", "count", "bytes") if name in preview}
     summary["class"] = manifest.effect
+    if manifest.undo_tool is not None:
+        summary["undo_tool"] = manifest.undo_tool
     waiting = state.pending or (PendingCall(manifest.name, arguments.storable(args)),)
     async with stores.main.write() as tx:
         await effects.start(
@@ -128,5 +130,12 @@ async def _finish(
     position = state.next_step + (state.plan is not None)
     state = replace(state, next_step=position, pending=())
     left = state.steps[-1].observation.effects
+    made = [
+        {name: entry[name] for name in ("id", "version", "name") if entry.get(name) is not None}
+        for entry in state.steps[-1].observation.entries or ()
+        if entry.get("ok") is not False and isinstance(entry.get("id"), str)
+    ]
+    if made:
+        await effects.note_made(tx, journal, made)
     await effects.finish(tx, journal, _OUTCOME[left], clock.now())
     await turns.save_state(tx, context.turn_id, state.to_json())

@@ -19,6 +19,8 @@ from core.execution import world
 from core.execution.cage.process import ProcessCage
 from core.execution.context import TurnContext
 from core.execution.paths import TRASH, check_scope, folders_of, is_refused
+from core.execution.preimages import KEEP
+from core.execution.undo_ids import Deleting
 from core.execution.undo_steps import UNDO_LAST_TURN, UndoItem, items_of
 from core.messages import Autonomy
 from core.observation import Effects, Observation
@@ -96,7 +98,8 @@ class Undo:
     ) -> str:
         number = len(state.steps) + 1
         key = effects.effect_key(context.turn_id, number)
-        known = [item for item in items if item.do != "none"]
+        known = [item for item in items if item.do not in {"none", "delete"}]
+        by_id = [item for item in items if item.do == "delete"]
         await effects.start(
             tx,
             key=key,
@@ -107,8 +110,10 @@ class Undo:
             expected={"wanted": [_former(item) for item in known], "undo": None},
             summary={
                 "undoes": undoes,
-                "targets": [item.path for item in known],
-                "count": len(known),
+                "targets": [item.path for item in (*known, *by_id)],
+                "count": len(known) + len(by_id),
+                # What is deleted by id cannot be seen from here: after a crash it is unknown.
+                "class": "keyed" if by_id else "checkable",
             },
             now=self.clock.now(),
         )
@@ -141,6 +146,8 @@ class Undo:
         """Put one thing back, if the world is as it was left. Raises `CallRefused`."""
         if item.do == "none":
             raise CallRefused(ErrorCode.NOT_UNDOABLE, "the journal knows no way back")
+        if item.do == "delete":
+            return await self._by_id(run, item)
         for path in filter(None, (item.path, item.source)):
             self._check(run.context, path)
         if await asyncio.to_thread(_is_already, item, run.vacated):
@@ -158,6 +165,18 @@ class Undo:
             raise CallRefused(ErrorCode.CHANGED_SINCE, "something came in between")
         run.vacated.add(item.source)
         return {"ok": True, "path": item.path, "did": item.do}
+
+    async def _by_id(self, run: _Run, item: UndoItem) -> dict[str, Any]:
+        """Delete what a step made, if it is there as it was made. Raises `CallRefused`."""
+        if item.done_at is not None and self.clock.now() - item.done_at > KEEP:
+            raise CallRefused(ErrorCode.NOT_UNDOABLE, "older than what is kept")
+        deleting = Deleting(self.cage, run.context, run.step)
+        if await deleting.is_gone(item):
+            return {"ok": True, "path": item.path, "did": "already"}
+        left = await deleting.delete(item)
+        run.touched = run.touched or left is not Effects.NONE
+        run.unsure = run.unsure or left is Effects.UNKNOWN
+        return {"ok": True, "path": item.path, "did": "delete"}
 
     def _check(self, context: TurnContext, path: str) -> None:
         """The actor's rights of today, not those of the turn that is taken back."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal
 
 from core.observation import Effects
@@ -17,7 +18,7 @@ from core.turn_state import StepRecord
 
 __all__ = ["UNDO_LAST_TURN", "UndoItem", "is_undo_request", "items_of", "speaks_of_undo"]
 
-Doing = Literal["restore", "move", "remove", "none"]
+Doing = Literal["restore", "move", "remove", "delete", "none"]
 
 MOST_WORDS = 60
 _COMMAND = re.compile(r"/undo(?:@\w+)?", re.IGNORECASE)
@@ -47,7 +48,8 @@ _COURTESY = re.compile(r"^(?:per favore|ok|please|no)\s+|\s+(?:per favore|grazie
 @dataclass(frozen=True, slots=True)
 class UndoItem:
     """One thing to put back: `source` goes to `path` (restore, move), or what was made at `path`
-    goes away (remove). `none`: the journal knows no way back.
+    goes away (remove). `delete`: what the step made under `made["id"]` goes away by `tool`, its
+    name or id is in `path`. `none`: the journal knows no way back.
 
     `wanted`: how the changed place was left; `found`: how `path` was before. None: not recorded.
     """
@@ -57,6 +59,9 @@ class UndoItem:
     source: str | None = None
     wanted: Mapping[str, Any] | None = None
     found: Mapping[str, Any] | None = None
+    tool: str = ""
+    made: Mapping[str, Any] = field(default_factory=dict)
+    done_at: datetime | None = None
 
 
 def is_undo_request(text: str) -> bool:
@@ -113,6 +118,8 @@ def _items(effect: StoredEffect) -> Iterator[UndoItem]:
             yield UndoItem("none", str(target))
     for step in steps:
         match step:
+            case {"do": "delete_by_id"}:
+                yield from _by_id(effect)
             case {"do": "remove", "path": str(path)}:
                 yield UndoItem("remove", path, None, wanted.get(path), found.get(path))
             case {"do": "restore", "from": str(source), "to": str(path)}:
@@ -121,6 +128,17 @@ def _items(effect: StoredEffect) -> Iterator[UndoItem]:
                 yield UndoItem("move", path, source, wanted.get(source), found.get(path))
             case _:
                 yield UndoItem("none", str(step.get("to") or step.get("path") or effect.tool))
+
+
+def _by_id(effect: StoredEffect) -> Iterator[UndoItem]:
+    """What a step made and its tool's manifest knows how to delete, newest first."""
+    summary = effect.summary if isinstance(effect.summary, Mapping) else {}
+    tool, made = str(summary.get("undo_tool") or ""), summary.get("made") or []
+    if not tool or not made:  # a crash hid what came of it
+        yield UndoItem("none", str((summary.get("targets") or [effect.tool])[0]))
+    for one in reversed(made) if tool else ():
+        label = str(one.get("name") or one["id"])
+        yield UndoItem("delete", label, tool=tool, made=one, done_at=effect.started_at)
 
 
 def _by_path(states: Any) -> dict[str, Mapping[str, Any]]:

@@ -6,6 +6,7 @@ have happened.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -102,6 +103,16 @@ async def finish(
         },
     )
     return changed == 1
+
+
+async def note_made(tx: Transaction, key: str, made: Sequence[Mapping[str, Any]]) -> None:
+    """Keep what a started step made, each with its `id`, if its tool is taken back by ids."""
+    await tx.execute(
+        """UPDATE effects SET summary_json = json_set(summary_json, '$.made', json(:made))
+           WHERE key = :key AND state = 'started'
+             AND json_extract(summary_json, '$.undo_tool') IS NOT NULL""",
+        {"key": key, "made": dump_json([dict(one) for one in made])},
+    )
 
 
 async def resolve(tx: Transaction, key: str, state: EffectState | str, now: datetime) -> bool:
