@@ -135,7 +135,11 @@ class Agreement:
             preview,
             targets,
             digest=digest,
-            source=sources.where_from(context, state) if origin is Provenance.EXTERNAL else None,
+            source=(
+                sources.where_from(context, state, acted_on)
+                if origin is Provenance.EXTERNAL
+                else None
+            ),
             addresses=attempt.composed,
         )
         if attempt.decision is not None:

@@ -23,6 +23,8 @@ from core.turn_state import StepRecord, TurnState
 
 MOST_TEXT = 200_000
 MOST_QUOTED = 80
+# What an item is called, best first.
+_NAMES = ("final_url", "url", "path", "subject", "title", "sender", "name")
 
 
 def origin_of(
@@ -174,16 +176,26 @@ def doubts_about(
     return found
 
 
-def where_from(context: TurnContext, state: TurnState, *, private: bool = False) -> Source | None:
+def where_from(
+    context: TurnContext, state: TurnState, values: Sequence[str] = (), *, private: bool = False
+) -> Source | None:
     """What was read last from outside (or, with `private`, of the person's own): where a wish may
-    have come from that the person did not utter."""
+    have come from that the person did not utter. What holds one of `values` goes before."""
     wanted = {Provenance.OWN, Provenance.USER} if private else {Provenance.EXTERNAL}
+    named: list[str] = []
     for record in reversed(state.steps):
         if record.observation.provenance in wanted and record.observation.ok:
             for entry in record.observation.entries or ():
-                found = entry.get("final_url") or entry.get("url") or entry.get("path")
-                if found:
-                    return Source("read", str(found))
+                name = next((str(entry[key]) for key in _NAMES if entry.get(key)), "")
+                if not name:
+                    continue
+                texts: list[str] = []
+                _collect(entry, texts)
+                if any(value in text for value in values for text in texts):
+                    return Source("read", name)
+                named.append(name)
+    if named:
+        return Source("read", named[0])
     if private:
         return None
     if context.quoted:
