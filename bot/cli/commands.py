@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.cli import chat, doctor, executors, grants, model, pair, run, setup, turns
+from bot.cli import chat, doctor, executors, grants, mandates, model, pair, run, setup, turns
 from bot.cli.output import Session
 from bot.cli.speech import SpokenCommand, SpokenGroup
 
@@ -30,7 +30,13 @@ def build_command() -> Any:
             "verify": executors.verify,
             "sign": executors.sign,
         },
-        "grants": {"list": grants.list_grants, "add": grants.add, "revoke": grants.revoke},
+        "grants": {
+            "list": grants.list_grants,
+            "add": grants.add,
+            "revoke": grants.revoke,
+            "agreed": mandates.list_agreed,
+            "forget": mandates.forget,
+        },
         "turns": {"list": turns.list_turns, "show": turns.show},
         "model": {"pull": model.pull, "serve": model.serve, "status": model.status},
     }
