@@ -185,6 +185,13 @@ def decided(
     return decision, keys.get(choice or "", "dialog.approved")
 
 
+def is_whole(suspension: Suspension) -> bool:
+    """Whether all is there that going on needs: what of a row is damaged reads as nothing, and
+    nothing must not stand for "no program to compare" or "no field to fill in"."""
+    filled_in = suspension.kind in {SuspensionKind.INPUTS, SuspensionKind.DISAMBIGUATION}
+    return "asked_at" in suspension.data and bool(suspension.fields or not filled_in)
+
+
 def programs_of(context: TurnContext, state: TurnState) -> dict[str, str]:
     """Digests of the programs that the rest of this turn has been promised with."""
     names = [call.tool for call in state.pending]

@@ -14,8 +14,9 @@ from zoneinfo import ZoneInfo
 from core import dialogs
 from core.clock import Clock
 from core.dialogs import Answer, FieldKind, Suspension, SuspensionKind
-from core.errors import ErrorCode, ErrorInfo, StoreTooNew
+from core.errors import ErrorCode, ErrorInfo, StoreError
 from core.execution import consent
+from core.execution.consent import Decision
 from core.execution.context import TurnContext
 from core.execution.invoke import Gate
 from core.i18n import Texts
@@ -39,10 +40,10 @@ from core.store.stores import Stores
 from core.store.suspensions import Standing
 from core.turn_ends import TurnEnds
 from core.turn_places import Emit, Places, place_of
-from core.turn_question import CANCEL, again, are_same, decided
+from core.turn_question import CANCEL, again, are_same, decided, is_whole
 from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
-from core.turn_unanswered import Unanswered
+from core.turn_unanswered import Unanswered, lost_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,9 +228,12 @@ class TurnResume:
         at_cap = suspension.kind is SuspensionKind.CAP
         approval = at_cap or (suspension.kind is SuspensionKind.APPROVAL and not suspension.fields)
         answer, secret = self._locked(suspension, answer)
-        decision, key = decided(suspension, answer, choice)
+        whole = is_whole(suspension)
+        decision, key = Decision(False), "dialog.cancelled"
+        if whole:
+            decision, key = decided(suspension, answer, choice)
         place = "" if position is None or answer is None else position.label
-        key = "dialog.placed" if place else key
+        key = "dialog.placed" if place and whole else key
         now = self._clock.now()
         async with self._stores.main.write() as tx:
             claimed = await suspensions.claim(tx, suspension.id, now)
@@ -254,8 +258,10 @@ class TurnResume:
             error = ErrorInfo(ErrorCode.CANCELLED)
         try:
             state = TurnState.from_json(claimed.state)
-        except StoreTooNew:
-            state = TurnState(stored.id, stored.request)
+        except StoreError:
+            state = lost_state(stored)
+            error = ErrorInfo(ErrorCode.INTERRUPTED)
+        if not whole:
             error = ErrorInfo(ErrorCode.INTERRUPTED)
         data = suspension.data
         context = self._setup.context(
@@ -274,7 +280,7 @@ class TurnResume:
         goes_on = decision.agreed or not at_cap
         if error is None and goes_on and not are_same(data.get("programs") or {}, context):
             error = ErrorInfo(ErrorCode.EXECUTOR_CHANGED)
-        asked_at = dt.datetime.fromisoformat(data["asked_at"])
+        asked_at = dt.datetime.fromisoformat(data.get("asked_at") or now.isoformat())
         resumed = Resumed(context, state, Resumption(decision, asked_at), error)
         return Taken((settled,), resumed)
 
@@ -308,6 +314,8 @@ class TurnResume:
         whole: bool = False,
     ) -> Taken:
         """The same field once more, in a new message below; `key` stands in place of the old."""
+        if not is_whole(suspension):
+            return await self._answer(inbound, actor, suspension, None)
         return await self._move(inbound, actor, suspension, suspension, key, whole=whole)
 
     async def _move(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from core.errors import StoreTooNew
+from core.errors import StoreCorrupt, StoreTooNew
 from core.observation import Effects, Observation
 from core.plan import Plan
 
@@ -172,22 +172,26 @@ class TurnState:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> TurnState:
-        """Read a stored state. Raises `StoreTooNew` for one that a later version wrote."""
+        """Read a stored state. Raises `StoreTooNew` for one that a later version wrote, and
+        `StoreCorrupt` for what is no state."""
         if data.get("version", 0) > VERSION:
             raise StoreTooNew("this turn was begun by a newer version")
-        plan, capped = data.get("plan"), data.get("capped")
-        return cls(
-            data["turn_id"],
-            data["request"],
-            None if plan is None else Plan.from_json(plan),
-            int(data.get("next_step", 0)),
-            tuple(StepRecord.from_json(step) for step in data.get("steps", ())),
-            tuple(data.get("candidates", ())),
-            str(data.get("engine", "")),
-            int(data.get("replans", 0)),
-            tuple(PendingCall(**call) for call in data.get("pending", ())),
-            int(data.get("segment", 1)),
-            int(data.get("told_steps", 0)),
-            tuple(Cap(cap) for cap in data.get("extended", ())),
-            None if capped is None else StepRecord.from_json(capped),
-        )
+        try:
+            plan, capped = data.get("plan"), data.get("capped")
+            return cls(
+                data["turn_id"],
+                data["request"],
+                None if plan is None else Plan.from_json(plan),
+                int(data.get("next_step", 0)),
+                tuple(StepRecord.from_json(step) for step in data.get("steps", ())),
+                tuple(data.get("candidates", ())),
+                str(data.get("engine", "")),
+                int(data.get("replans", 0)),
+                tuple(PendingCall(**call) for call in data.get("pending", ())),
+                int(data.get("segment", 1)),
+                int(data.get("told_steps", 0)),
+                tuple(Cap(cap) for cap in data.get("extended", ())),
+                None if capped is None else StepRecord.from_json(capped),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as exc:
+            raise StoreCorrupt("the state of a turn cannot be read") from exc

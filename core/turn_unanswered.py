@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from core.clock import Clock
 from core.dialogs import Suspension, SuspensionState
-from core.errors import ErrorCode, ErrorInfo, StoreTooNew
+from core.errors import ErrorCode, ErrorInfo, StoreError
 from core.i18n import Texts
 from core.levels.runner import ended_at_cap
 from core.messages import (
@@ -84,9 +84,9 @@ class Unanswered:
         """End a stored turn, from its state as it was kept and its journal."""
         try:
             state = TurnState.from_json(stored.state_data) if stored.state_data else None
-        except StoreTooNew:
+        except StoreError:
             state = None
-        state = state or TurnState(stored.id, stored.request)
+        state = state or lost_state(stored)
         address = ChatAddress.from_key(stored.conversation)
         now = self._clock.now()
         context = self._setup.context(stored.id, actor, address, stored.lang, now, state.request)
@@ -138,3 +138,10 @@ class Unanswered:
             asked = await suspensions.of_turn(tx, stored.id)
         keys = [one.prompt_key for one, state in asked if state is SuspensionState.OPEN]
         return TurnSuspended(stored.id, reply, keys[-1] if keys and queued else None)
+
+
+def lost_state(stored: turns.StoredTurn) -> TurnState:
+    """The state of a turn whose own cannot be read: at the segment that ends now, with no step.
+    `stored` as it was while the turn waited, or runs already."""
+    waits = stored.state == "suspended"
+    return TurnState(stored.id, stored.request, segment=stored.segment + waits)
