@@ -157,6 +157,10 @@ class Turns:
         async with self._talks.alone(address.key):
             return await self._late.drop(address, sender_id)
 
+    async def follow(self, inbound: Inbound) -> None:
+        """Note where somebody has moved to, beside whatever turn runs; says nothing."""
+        await self._resume.follow(inbound)
+
     def status(self, address: ChatAddress) -> TurnStatus | None:
         running = self._talks.running(address.key)
         if running is None:

@@ -30,7 +30,7 @@ from core.messages import (
 )
 from core.plan import Step
 from core.positions import Position, Source, read_position
-from core.store import positions, scratchpad, turns
+from core.store import actors, positions, scratchpad, turns
 from core.store.database import Transaction
 from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
@@ -162,6 +162,17 @@ class Places:
         if expires <= self._gate.clock.now():
             return False
         return await positions.keep(tx, actor.id, position, expires_at=expires)
+
+    async def follow(self, inbound: Inbound) -> None:
+        """Note where somebody is who shares their place while it moves; nothing is said of it.
+        Strangers, what is no place, and what is older than what is known change nothing."""
+        position = self.position_of(inbound)
+        if position is None:
+            return
+        async with self._gate.stores.main.write() as tx:
+            actor = await actors.find_actor(tx, inbound.address.channel, inbound.sender_id)
+            if actor is not None:
+                await self.keep(tx, actor, position)
 
     async def unasked(
         self, inbound: Inbound, actor: Actor, position: Position | None

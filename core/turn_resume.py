@@ -142,6 +142,10 @@ class TurnResume:
             return await self._placed(inbound, actor, asked, answer.value, emit)
         return await self._answer(inbound, actor, asked, answer)
 
+    async def follow(self, inbound: Inbound) -> None:
+        """See `Places.follow`."""
+        await self._places.follow(inbound)
+
     # -- ways to answer ---------------------------------------------------------------------------
 
     async def _pressed(

@@ -21,9 +21,11 @@ from bot.telegram.inbound import (
     Command,
     Heard,
     Ignored,
+    Moved,
     Origin,
     Said,
     Tap,
+    Unsupported,
     read,
     tap_id,
 )
@@ -62,6 +64,7 @@ class Turns(Protocol):
     """The engine's door, as this channel uses it (core/turn.py)."""
 
     def run(self, inbound: Inbound) -> AsyncIterator[TurnEvent]: ...
+    async def follow(self, inbound: Inbound) -> None: ...
     async def stop(self, address: ChatAddress, sender_id: str | None = None) -> bool: ...
     def status(self, address: ChatAddress) -> RunningTurn | None: ...
 
@@ -193,6 +196,9 @@ class Handlers:
         match heard:
             case Said(inbound=inbound, edited=False):
                 await self._close(row, await self._answers.said(row.id, inbound, stands, lang))
+            case Moved():
+                await self._turns.follow(heard.inbound)
+                await self._close(row)
             case Said():  # the first form of it was worked already: nothing is done twice
                 await self._close(row)
             case Tap():
@@ -202,8 +208,8 @@ class Handlers:
             case Command():
                 text, lang = await self._commands.run(heard, actor)
                 await self._answer(row, heard.origin, lang, text)
-            case _:
-                text = self._texts.say(heard.key, lang)
+            case Unsupported(key=key):
+                text = self._texts.say(key, lang)
                 await self._answer(row, heard.origin, lang, text)
 
     async def work_past(self, row: StoredInbox, *, pending: Pending) -> None:
@@ -271,9 +277,10 @@ class Handlers:
             await self._close(row)
             return
         lang = self._lang_for(actor, heard.origin)
-        if isinstance(heard, Tap):
-            await self._answers.refuse(heard, lang)
-            await self._close(row)
+        if isinstance(heard, Tap | Moved):
+            if isinstance(heard, Tap) and actor is not None:
+                await self._answers.refuse(heard, lang)
+            await self._close(row)  # of somebody revoked since: not a word
             return
         if isinstance(heard, Command) and heard.name in {"start", "pair"} and heard.argument:
             await self._pair(row, heard, heard.argument, lang)

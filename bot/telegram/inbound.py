@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -18,8 +19,11 @@ from telegram.error import TelegramError
 
 from core.config import LANGS
 from core.messages import ChatAddress, Inbound, InboundKind
+from core.positions import read_position
 
 CHANNEL = "telegram"
+
+_ANY_TIME = datetime.fromtimestamp(0, UTC)
 
 # Commands for the turn that runs, past the queue of the chat.
 _CONTROL = re.compile(r"/(?:stop|status)(?:@\w+)?(?:\s|$)", re.IGNORECASE)
@@ -45,6 +49,14 @@ class Said:
     origin: Origin
     inbound: Inbound
     edited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A place that is shared while it moves has moved, or stopped moving."""
+
+    origin: Origin
+    inbound: Inbound
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +89,7 @@ class Ignored:
     reason: str
 
 
-Heard = Said | Command | Tap | Unsupported | Ignored
+Heard = Said | Moved | Command | Tap | Unsupported | Ignored
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +152,9 @@ def lane(raw: Any) -> Lane:
     if "callback_query" in raw:
         return Lane.TAP
     if "edited_message" in raw:
-        return Lane.EDIT
+        edited = raw["edited_message"]
+        moved = isinstance(edited, Mapping) and "location" in edited
+        return Lane.PAST if moved else Lane.EDIT
     message = raw.get("message")
     text = message.get("text") if isinstance(message, Mapping) else None
     return Lane.PAST if isinstance(text, str) and _CONTROL.match(text.strip()) else Lane.QUEUE
@@ -176,6 +190,7 @@ def without_words(raw: Mapping[str, Any], *, keep_text: bool = False) -> dict[st
 
 def read(raw: Mapping[str, Any], *, bot_id: str) -> Heard:
     """What a stored update means. Raises `ValueError` when it cannot be read."""
+    raw, spoilt = _without_spoilt_place(raw)
     try:
         update = Update.de_json(dict(raw), None)
     except (KeyError, TypeError, ValueError, AttributeError, TelegramError) as exc:
@@ -187,6 +202,8 @@ def read(raw: Mapping[str, Any], *, bot_id: str) -> Heard:
         return Ignored("no message")
     edited = update.edited_message is not None
     origin = _origin(message, message.from_user)
+    if spoilt:
+        return Ignored("no place") if edited else Unsupported(origin, "place.unreadable")
     if message.text is not None:
         command = _COMMAND.fullmatch(message.text.strip())
         if command is not None and not edited and command[1].lower() != "undo":
@@ -195,11 +212,12 @@ def read(raw: Mapping[str, Any], *, bot_id: str) -> Heard:
             return Unsupported(origin, "telegram.unsupported.forwarded")
         return Said(origin, _said(message, origin, _inbound_id(update, bot_id)), edited)
     if message.location is not None:
-        if edited:  # where a shared place has moved to is no new message
-            return Ignored("a live location moved")
         if message.forward_origin is not None:
-            return Unsupported(origin, "telegram.unsupported.forwarded")
-        return Said(origin, _place(message, origin, _inbound_id(update, bot_id)))
+            forwarded = Unsupported(origin, "telegram.unsupported.forwarded")
+            return Ignored("forwarded") if edited else forwarded
+        inbound = _place(message, origin, _inbound_id(update, bot_id))
+        # Where a shared place has moved to is no new message.
+        return Moved(origin, inbound) if edited else Said(origin, inbound)
     key = _content_key(message)
     return Ignored("service message") if key is None or edited else Unsupported(origin, key)
 
@@ -243,7 +261,24 @@ def _place(message: Message, origin: Origin, inbound_id: str) -> Inbound:
         "accuracy": place.horizontal_accuracy,
         "live": "live_period" in place.to_dict(),
     }
-    return replace(said, kind=InboundKind.LOCATION, text=_whole(named), data=data)
+    at = message.edit_date or message.date
+    return replace(said, kind=InboundKind.LOCATION, text=_whole(named), data=data, received_at=at)
+
+
+def _without_spoilt_place(raw: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
+    """The update without a place that is no point of the earth, which would make all of it
+    unreadable; and whether there was one."""
+    for kind in ("message", "edited_message"):
+        message = raw.get(kind)
+        if not isinstance(message, Mapping) or "location" not in message:
+            continue
+        place = message["location"]
+        found = place if isinstance(place, Mapping) else {}
+        point = {"lat": found.get("latitude"), "lon": found.get("longitude")}
+        if read_position(point, at=_ANY_TIME) is None:
+            kept = {k: v for k, v in message.items() if k not in {"location", "venue"}}
+            return {**raw, kind: kept}, True
+    return raw, False
 
 
 def _said(message: Message, origin: Origin, inbound_id: str) -> Inbound:

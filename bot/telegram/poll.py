@@ -155,7 +155,8 @@ class Poller:
         return next_offset
 
     async def _rows(self, tx: Transaction, updates: list[Any]) -> list[InboxRow]:
-        """What to keep of a batch, strangers' words left out."""
+        """What to keep of a batch, strangers' words left out. Their taps and places are not even
+        answered: they mostly are of people whose right was withdrawn."""
         rows: list[InboxRow] = []
         known: dict[str, bool] = {}
         attempts: Counter[str] = Counter()
@@ -173,7 +174,7 @@ class Poller:
                 known[sender] = await actors.find_actor(tx, CHANNEL, sender) is not None
             if known[sender]:
                 rows.append(_row(screened, {"update": raw}))
-            elif screened.kind == "message":
+            elif screened.kind == "message" and "location" not in raw["message"]:
                 if screened.is_pairing:
                     attempts[sender] += 1
                     keep = attempts[sender] <= _PAIRING_PER_BATCH and not self._is_locked(sender)

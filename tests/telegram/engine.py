@@ -57,6 +57,7 @@ class FakeTurns:
         self.clock = SystemClock()
         self.running: dict[str, Running] = {}
         self.inbounds: list[Inbound] = []
+        self.followed: list[Inbound] = []
         self.dialogs = FakeDialogs(store, self.clock)
 
     async def run(self, inbound: Inbound) -> AsyncIterator[TurnEvent]:
@@ -107,6 +108,9 @@ class FakeTurns:
             work.cancel()
             if self.running.get(inbound.address.key) is here:
                 del self.running[inbound.address.key]
+
+    async def follow(self, inbound: Inbound) -> None:
+        self.followed.append(inbound)
 
     async def stop(self, address: ChatAddress, sender_id: str | None = None) -> bool:
         found = self.running.get(address.key)

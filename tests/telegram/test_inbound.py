@@ -10,6 +10,7 @@ from bot.telegram.inbound import (
     Command,
     Ignored,
     Lane,
+    Moved,
     Said,
     Tap,
     Unsupported,
@@ -252,3 +253,53 @@ def test_read_reply_names_the_message_but_not_the_root_of_a_topic():
     assert isinstance(in_topic, Said)
     assert to_prompt.inbound.data == {"reply_to": "2"}
     assert in_topic.inbound.data == {}
+
+
+BAD_PLACES = {
+    "empty": {},
+    "a text": "here",
+    "no longitude": {"latitude": 45.0},
+    "no latitude": {"longitude": 7.0},
+    "beyond the pole": {"latitude": 90.5, "longitude": 7.0},
+    "beyond the date line": {"latitude": 45.0, "longitude": -181.0},
+    "texts": {"latitude": "45", "longitude": "7"},
+    "not finite": {"latitude": float("nan"), "longitude": 7.0},
+    "flags": {"latitude": True, "longitude": False},
+}
+
+
+@pytest.mark.parametrize("place", BAD_PLACES.values(), ids=BAD_PLACES)
+def test_read_place_that_is_none_gets_a_word_and_reaches_no_engine(place):
+    venue = {"location": place, "title": "Bar", "address": "via Roma 1"}
+
+    for content in ({"location": place}, {"location": place, "venue": venue}):
+        heard = read(update(**content), bot_id="1")
+
+        assert isinstance(heard, Unsupported)
+        assert heard.key == "place.unreadable"
+        raw = update(**content)
+        raw["edited_message"] = raw.pop("message")
+        assert isinstance(read(raw, bot_id="1"), Ignored)
+
+
+@pytest.mark.parametrize("live", [{"live_period": 900}, {}], ids=["moving", "stopped"])
+def test_read_place_that_moved_is_told_apart_and_goes_past_the_queue(live):
+    raw = update(location={"latitude": 45.1, "longitude": 7.7, **live}, edit_date=1_790_000_500)
+    raw["edited_message"] = raw.pop("message")
+
+    heard = read(raw, bot_id="1")
+
+    assert lane(raw) is Lane.PAST
+    assert isinstance(heard, Moved)
+    assert (heard.inbound.data["lat"], heard.inbound.data["live"]) == (45.1, bool(live))
+    assert heard.inbound.received_at.timestamp() == 1_790_000_500
+
+
+def test_read_forwarded_place_is_nobodys():
+    place = {"latitude": 45.1, "longitude": 7.7}
+    origin = {"type": "hidden_user", "date": 1, "sender_user_name": "X"}
+
+    heard = read(update(location=place, forward_origin=origin), bot_id="1")
+
+    assert isinstance(heard, Unsupported)
+    assert heard.key == "telegram.unsupported.forwarded"
