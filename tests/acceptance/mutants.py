@@ -39,8 +39,10 @@ def closes_first() -> None:
 def runs_again() -> None:
     """A turn that a crash cut short is walked again, whatever it had changed."""
     from core import turn_actions
+    from core.execution import recovery
 
-    setattr(turn_actions, "may_begin_again", lambda journal: True)  # noqa: B010
+    for room in (recovery, turn_actions):
+        setattr(room, "may_begin_again", lambda journal: True)  # noqa: B010
 
 
 def repeats_unmarked() -> None:
