@@ -114,10 +114,27 @@ _SAID_ALSO: dict[str, tuple[tuple[str, str], ...]] = {
     ),
 }
 
-# Promises that nothing will keep once the turn has ended.
+# Promises that nothing will keep once the turn has ended, unless a task was scheduled.
+LATER = "later"
+_SOON = {
+    "it": r"più\s+tardi|dopo|stasera|stanotte|domani|dopodomani|tra\s+(?:poco|\S+\s+\w+)"
+    r"|fra\s+poco|ogni\s+\w+|alle\s+\d|(?:il|la)\s+prossim[oa]|quando\s+(?:arriv|cambi|succed|esc)\w*"
+    r"|appena\s+\w+|non\s+appena",
+    "en": r"later|tonight|tomorrow|soon|in\s+(?:a|an|\d+)\s+\w+|every\s+\w+|at\s+\d|next\s+\w+"
+    r"|(?:when|once|as\s+soon\s+as)\s+\w+",
+}
 _PROMISE = {
-    "it": r"\b(?:ti|te\s+l[oaie])\s+(?:ricorderò|avviserò|avvertirò)\b",
-    "en": r"\bi(?:'ll|\s+will)\s+(?:remind|notify|alert|ping)\b",
+    "it": r"\b(?:ti|te\s+l[oaie])\s+(?:ricorderò|avviserò|avvertirò|aggiornerò"
+    r"|terrò\s+aggiornat[oa]|farò\s+sapere|richiamerò|riscriverò)\b|\bterrò\s+(?:d['’]occhio|sotto\s+controllo)\b"
+    r"|\bmonitorerò\b|\b(?:ricontrollerò|riproverò)\b"
+    rf"|\b(?:lo|la|li|le|ci|ti)?\s*(?:farò|controllerò|manderò|invierò|scriverò|guarderò"
+    rf"|verificherò|cancellerò|eliminerò|sposterò|salverò)\b(?=.*\b(?:{_SOON['it']})\b)",
+    "en": r"\bi(?:'ll|\s+will)\s+(?:remind|notify|alert|ping|follow\s+up|get\s+back"
+    r"|let\s+you\s+know|keep\s+(?:you\s+(?:updated|posted)|an\s+eye"
+    r"|monitoring|watching|checking)"
+    r"|monitor|retry|(?:check|try|look)\s+again|(?:re)?check\s+back)\b"
+    rf"|\bi(?:'ll|\s+will)\s+(?:do|check|send|write|look|verify|delete|move|save|text"
+    rf"|message|email)\b(?=.*\b(?:{_SOON['en']})\b)",
 }
 _NO_PROMISE = r"\bnon\b|\bse\b|\bnot\b|\bif\b|\bnever\b"
 
@@ -134,33 +151,46 @@ _FENCE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]*`|«[^»\n]*»|\"[^\"\n]*\")", r
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What may be shown, and the sentences that were taken out of it."""
+    """What may be shown, and the sentences that were taken out of it; whether claims of changes
+    or promises of later work were among these."""
 
     text: str
     removed: tuple[str, ...] = ()
+    claimed: bool = False
+    promised: bool = False
 
 
-def check_claims(text: str, *, lang: str, done: Collection[str]) -> Checked:
+def check_claims(
+    text: str, *, lang: str, done: Collection[str], promises_only: bool = False
+) -> Checked:
     """Take out sentences that claim a change by a verb not in `done` (verbs of changing steps
-    that worked). What lies in code or quotation marks is left alone."""
+    that worked, and `LATER` for a scheduled task), and promises of later work that no task keeps.
+    What lies in code or quotation marks is left alone."""
     kept: list[str] = []
     removed: list[str] = []
+    unbacked: set[str] = set()
     for sentence in _sentences(text):
         verb = claimed_verb(sentence, lang)
-        if verb is not None and not _covered(verb, done):
+        counts = verb == LATER or (verb is not None and not promises_only)
+        if verb is not None and counts and not _covered(verb, done):
             removed.append(sentence.strip())
+            unbacked.add(verb)
         else:
             kept.append(sentence)
-    return Checked(_tidy("".join(kept)), tuple(removed)) if removed else Checked(text)
+    if not removed:
+        return Checked(text)
+    return Checked(
+        _tidy("".join(kept)), tuple(removed), bool(unbacked - {LATER}), LATER in unbacked
+    )
 
 
 def claimed_verb(sentence: str, lang: str) -> str | None:
-    """The verb that a sentence says was done (`any` for a bare "done", `set` for a promise),
-    None when none."""
+    """The verb that a sentence says was done (`any` for a bare "done", `LATER` for a promise of
+    later work), None when none."""
     bare = _FENCE.sub(" x ", sentence).casefold().replace("’", "'")
     lang = guess_lang(bare, default=lang)
     if re.search(_PROMISE[lang], bare) and not re.search(_NO_PROMISE, bare):
-        return "set"
+        return LATER
     if bare.rstrip(' \n"»”)').endswith("?") or re.search(_NO_CLAIM[lang], bare):
         return None
     if _BARE.search(bare):
@@ -181,6 +211,8 @@ def _patterns(lang: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 def _covered(verb: str, done: Collection[str]) -> bool:
+    if verb == LATER:
+        return LATER in done
     if verb == ANY:
         return bool(done)
     groups = _SAME if verb == "put" else _SAME[:-1]

@@ -16,7 +16,7 @@ from core.errors import ErrorCode, ErrorInfo
 from core.execution import guards
 from core.execution.undo_steps import is_undoable
 from core.i18n import Texts
-from core.levels.honesty import check_claims, names_change
+from core.levels.honesty import LATER, Checked, check_claims, names_change
 from core.levels.partial import acts, failure_of, undone_of
 from core.levels.renderer import Renderer
 from core.levels.runner import Outcome
@@ -24,7 +24,7 @@ from core.messages import Block, FinalKind, Reply
 from core.observation import Effects
 from core.plan import FINAL_ANSWER, steps_used
 from core.turn_state import StepRecord, TurnState
-from core.vocabulary import verb_of
+from core.vocabulary import object_of, verb_of
 
 MOST_NAMED = 3
 
@@ -132,15 +132,24 @@ class Terminator:
     ) -> tuple[list[Block], tuple[str, ...]]:
         """The model's prose, less what it claims without a step."""
         steps = outcome.state.steps
-        done = {verb_of(r.tool) for r in steps if r.observation.effects is Effects.DONE}
-        if not done and not names_change(request):
-            return [Block("prose", outcome.answer.strip())], ()
-        checked = check_claims(outcome.answer.strip(), lang=lang, done=done)
-        blocks = [Block("prose", checked.text)] if checked.text else []
-        if checked.removed:
-            key = "outcome.claim_removed" if done else "outcome.claim_removed_nothing"
-            blocks.append(Block("text", self.texts.say(key, lang)))
-        return blocks, checked.removed
+        done = _done(steps)
+        checked = check_claims(
+            outcome.answer.strip(),
+            lang=lang,
+            done=done,
+            promises_only=not done and not names_change(request),
+        )
+        blocks = [Block("prose", checked.text)] if checked.text or not checked.removed else []
+        return [*blocks, *self._taken_out(checked, lang, done)], checked.removed
+
+    def _taken_out(self, checked: Checked, lang: str, done: set[str]) -> list[Block]:
+        """That something was taken out of the answer, and what holds instead."""
+        keys = []
+        if checked.claimed:
+            keys.append("outcome.claim_removed" if done else "outcome.claim_removed_nothing")
+        if checked.promised:
+            keys.append("outcome.promise_removed")
+        return [Block("text", self.texts.say(key, lang)) for key in keys]
 
     def _what_happened(
         self, error: ErrorInfo, steps: Sequence[StepRecord], renderer: Renderer, kind: FinalKind
@@ -169,9 +178,10 @@ class Terminator:
         blocks: list[Block] = []
         for record in steps:
             if record.tool == FINAL_ANSWER:
-                done = {verb_of(r.tool) for r in steps if r.observation.effects is Effects.DONE}
+                done = _done(steps)
                 said = check_claims(str(record.observation.content or ""), lang=lang, done=done)
                 blocks += [Block("text", said.text)] if said.text.strip() else []
+                blocks += self._taken_out(said, lang, done)
             elif record.number not in used and not _is_advice(record):
                 executor = catalog.executors.get(record.tool)
                 manifest = None if executor is None else executor.manifest
@@ -267,3 +277,16 @@ def is_question(answer: str, blocks: Sequence[Block], steps: Sequence[StepRecord
         return True
     sentence = re.split(r"(?<=[.!?:])\s+|\n+", last)[-1]
     return sentence == last or _ASKS.search(sentence.casefold()) is not None
+
+
+def _done(steps: Sequence[StepRecord]) -> set[str]:
+    """The verbs of what was changed, with `LATER` when a task was scheduled."""
+    tools = {record.tool for record in steps if record.observation.effects is Effects.DONE}
+    later = {LATER} if any(_schedules(tool) for tool in tools) else set()
+    return {verb_of(tool) for tool in tools} | later
+
+
+def _schedules(tool: str) -> bool:
+    return tool == "schedule_recurring" or (
+        object_of(tool) == "tasks" and verb_of(tool) in {"create", "set", "write", "change"}
+    )

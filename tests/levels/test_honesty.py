@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.levels.honesty import check_claims, names_change
+from core.levels.honesty import LATER, check_claims, names_change
 
 # (sentence, language, verbs that were done, whether it must be dropped)
 CLAIMS = [
@@ -129,6 +129,27 @@ CLAIMS = [
     ("The file was last modified yesterday.", "en", (), False),
     ("It couldn't be saved because it exists.", "en", (), False),
     ("It is 10:42 on Monday.", "en", (), False),
+    # promises of later work: only a scheduled task keeps them, no other change does
+    ("Ti ricorderò alle 18 di chiamare Anna.", "it", ("write",), True),
+    ("Ti ricorderò alle 18 di chiamare Anna.", "it", ("schedule", LATER), False),
+    ("Ti farò sapere appena esce.", "it", (), True),
+    ("Terrò d'occhio la pagina.", "it", ("write",), True),
+    ("Lo controllerò domani mattina.", "it", (), True),
+    ("Ricontrollerò ogni ora.", "it", ("move",), True),
+    ("Controllerò domani mattina e ti scrivo.", "it", ("schedule", LATER), False),
+    ("Non ti farò sapere nulla: non posso.", "it", (), False),
+    ("Se vuoi controllerò domani.", "it", (), False),
+    ("Domani farà freddo.", "it", (), False),
+    ("Il treno arriverà alle 18.", "it", (), False),
+    ("I'll let you know when it changes.", "en", (), True),
+    ("I will keep an eye on the page.", "en", ("write",), True),
+    ("I'll check again tomorrow.", "en", (), True),
+    ("I'll send it at 6 PM.", "en", (), True),
+    ("I'll remind you at 6 PM.", "en", ("create", LATER), False),
+    ("I'll remind you at 6 PM.", "en", ("write",), True),
+    ("I will not check again.", "en", (), False),
+    ("The shop will open tomorrow.", "en", (), False),
+    ("I'll be brief: there are three files.", "en", (), False),
 ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from core.levels.runner import Outcome
 from core.levels.terminator import Closing, Terminator
 from core.messages import FinalKind
 from core.observation import Effects, Observation
-from core.plan import Plan, Step
+from core.plan import FINAL_ANSWER, Plan, Step
 from core.turn_state import StepRecord, TurnState
 from tests.execution.test_arguments import manifest
 
@@ -257,3 +257,36 @@ def test_close_after_a_change_no_error_says_that_nothing_was_done(
     for words in ("fatto nulla", "scritto nulla", "cambiato nulla", "did nothing", "wrote nothing",
                   "changed nothing", "did not change anything"):  # fmt: skip
         assert words not in told
+
+
+def test_close_takes_out_a_promise_that_no_task_keeps_and_says_so() -> None:
+    """Also when nothing about the request speaks of a change."""
+    closing = end(read(1), answer="Dice: latte. Ti farò sapere domani.", request="leggi a.md")
+
+    assert "Dice: latte." in closing.reply.plain
+    assert "farò sapere" not in closing.reply.plain
+    assert "nessun compito è programmato" in closing.reply.plain
+    assert closing.unbacked == ("Ti farò sapere domani.",)
+
+
+def test_close_of_a_plan_says_that_a_claim_was_taken_out_of_its_answer() -> None:
+    final = record(
+        2, FINAL_ANSWER, Observation(ok=True, content="Ho spostato a.md. Dice: latte."), text="x"
+    )
+
+    closing = end(read(1), final, plan=Plan((Step("read_files", {}), Step(FINAL_ANSWER, {}))))
+
+    assert "Ho spostato" not in closing.reply.plain
+    assert "Dice: latte." in closing.reply.plain
+    assert "Non ho cambiato nulla" in closing.reply.plain
+
+
+def test_close_leaves_a_promise_that_a_task_keeps() -> None:
+    task = record(
+        1, "schedule_recurring", Observation(ok=True, content=1, effects=Effects.DONE), text="x"
+    )
+
+    closing = end(task, answer="Ti ricorderò alle 18.", request="ricordami alle 18")
+
+    assert "Ti ricorderò alle 18." in closing.reply.plain
+    assert closing.unbacked == ()
