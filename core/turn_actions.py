@@ -6,7 +6,7 @@ it asks for; pressed again, by somebody else or too late it does nothing and is 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.clock import Clock
@@ -56,14 +56,16 @@ class Act:
     `settles`: the text (a key; `{time}` is known) that takes the place of the whole row, whose
     buttons are used up. Without it the row stays, or becomes `row`; `again` leaves the very button
     usable. `begins`: a turn of its own that goes on from this state; its `turn_id` is given here.
-    Without one, `tells` is said as a message, or else `says` as a word. `writes` is called in the
-    transaction.
+    `talk` and `quoted` are what it knows besides. Without one, `tells` is said as a message, or
+    else `says` as a word. `writes` is called in the transaction.
     """
 
     settles: str | None = None
     row: Rows | None = None
     again: bool = False
     begins: TurnState | None = None
+    talk: Sequence[tuple[str, str, bool]] = ()
+    quoted: str | None = None
     says: str = ""
     tells: tuple[Block, ...] = ()
     writes: Callable[[Transaction], Awaitable[None]] | None = None
@@ -189,7 +191,10 @@ class TurnActions:
             press.lang,
             now,
             state.request,
+            talk=act.talk,
+            quoted=act.quoted,
             granted=granted,
+            interactive=press.inbound.is_interactive,
         )
         return Taken(tuple(events), Resumed(context, state))
 

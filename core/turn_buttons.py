@@ -6,8 +6,9 @@ from core.clock import Clock
 from core.i18n import Texts
 from core.store.stores import Stores
 from core.turn_actions import Handler, TurnActions
+from core.turn_again import AskAgain
 from core.turn_ends import TurnEnds
-from core.turn_offers import UNDO
+from core.turn_offers import AGAIN, UNDO
 from core.turn_restart import AfterRestart
 from core.turn_setup import TurnSetup
 from core.turn_unanswered import Unanswered
@@ -27,6 +28,7 @@ def buttons(
     here."""
     handlers: dict[str, Handler] = {
         UNDO: press_undo,
+        AGAIN: AskAgain(stores).press,
         **AfterRestart(stores, clock, texts).handlers,
     }
     return TurnActions(

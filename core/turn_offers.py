@@ -13,6 +13,7 @@ from core.i18n import Texts
 from core.messages import Button
 from core.observation import Effects
 from core.plan import Plan, Step
+from core.redaction import MASK, redact
 from core.store import actions
 from core.store.database import Transaction
 from core.store.effects import UNDO_LAST_TURN, EffectState, StoredEffect
@@ -22,7 +23,7 @@ from core.vocabulary import Category, category_of
 # As long as the channel remembers which message it was.
 OFFER_TTL = dt.timedelta(days=7)
 
-UNDO, CHECK, REPEAT, LEAVE = "undo", "check", "repeat", "leave"
+UNDO, AGAIN, CHECK, REPEAT, LEAVE = "undo", "again", "check", "repeat", "leave"
 
 UNDO_COMMAND, UNDO_ENGINE, UNDO_OF = "/undo", "undo", "turn"
 
@@ -70,6 +71,16 @@ class Drawn:
                 params=offer.params,
             )
             await actions.offer(tx, token, action)
+
+
+def again_of(request: str, effects: Effects, *, turn_id: str) -> Rows:
+    """What the end of a turn offers whose question ran out: to ask again. Not where something was
+    changed already, which would be done twice, nor where the request is not kept as it was said.
+    """
+    kept = request and MASK not in request and redact(request) == request
+    if effects is not Effects.NONE or not kept:
+        return ()
+    return ((Offer(AGAIN, "action.again", {"turn": turn_id}),),)
 
 
 def draw(rows: Rows, texts: Texts, lang: str) -> Drawn:

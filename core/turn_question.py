@@ -192,6 +192,16 @@ def is_whole(suspension: Suspension) -> bool:
     return "asked_at" in suspension.data and bool(suspension.fields or not filled_in)
 
 
+def talk_of(data: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
+    """What had been said before a question, from its data: request, answer, and whether the answer
+    holds what came from outside. An older row does not say the last."""
+
+    def exchange(said: str, replied: str, external: bool = False) -> tuple[str, str, bool]:
+        return said, replied, external
+
+    return [exchange(*one) for one in data.get("talk", ())]
+
+
 def programs_of(context: TurnContext, state: TurnState) -> dict[str, str]:
     """Digests of the programs that the rest of this turn has been promised with."""
     names = [call.tool for call in state.pending]

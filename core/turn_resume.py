@@ -40,7 +40,7 @@ from core.store.stores import Stores
 from core.store.suspensions import Standing
 from core.turn_ends import TurnEnds
 from core.turn_places import Emit, Places, place_of
-from core.turn_question import CANCEL, again, are_same, decided, is_whole
+from core.turn_question import CANCEL, again, are_same, decided, is_whole, talk_of
 from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
 from core.turn_unanswered import Unanswered, lost_state
@@ -114,25 +114,29 @@ class TurnResume:
             return await self._located(inbound, actor, open_ones)
         if inbound.kind is not InboundKind.TEXT:
             return None
+        reply_to = _text(inbound.data.get("reply_to"))
         lang = self._setup.lang(actor, inbound, inbound.text)
         today = self._today(actor, now)
         asked = dialogs.which(
             open_ones,
             inbound.text,
-            _text(inbound.data.get("reply_to")),
+            reply_to,
             lang=lang,
             today=today,
         )
         if asked is None:
             # What answers a secret that is not asked any more is still nobody's request.
             async with self._stores.main.read() as tx:
-                secret = await questions.asked_secret(
-                    tx, here, _text(inbound.data.get("reply_to"))
-                )
+                secret = await questions.asked_secret(tx, here, reply_to)
             if secret or inbound.data.get("secret") is True:
                 late = ErrorInfo(ErrorCode.QUESTION_EXPIRED)
                 return Taken((self._ends.unkept(inbound, late),))
-            return None
+            told = (
+                ()
+                if reply_to is None
+                else await self._late.answered_late(inbound, actor, reply_to)
+            )
+            return Taken(told) if told else None
         if dialogs.is_cancel(inbound.text):
             return await self._answer(inbound, actor, asked, None)
         answer = dialogs.read_answer(asked, inbound.text, lang=lang, today=today)
@@ -275,7 +279,7 @@ class TurnResume:
             stored.lang,
             now,
             state.request,
-            talk=[_talk(*exchange) for exchange in data.get("talk", ())],
+            talk=talk_of(data),
             quoted=data.get("quoted"),
             granted=granted,
             interactive=inbound.is_interactive,
@@ -379,10 +383,6 @@ class TurnResume:
 
 def _answered(inbound: Inbound) -> str:
     return f"answer:{inbound.id}"
-
-
-def _talk(said: str, replied: str, external: bool = False) -> tuple[str, str, bool]:
-    return said, replied, external
 
 
 def _text(value: object) -> str | None:

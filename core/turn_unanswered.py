@@ -5,7 +5,7 @@ was answered before. Each is settled once and told.
 from __future__ import annotations
 
 from core.clock import Clock
-from core.dialogs import Suspension, SuspensionState
+from core.dialogs import FieldKind, Suspension, SuspensionState
 from core.errors import ErrorCode, ErrorInfo, StoreError
 from core.i18n import Texts
 from core.levels.runner import ended_at_cap
@@ -13,16 +13,20 @@ from core.messages import (
     Actor,
     ChatAddress,
     FinalKind,
+    Inbound,
     QuestionSettled,
     Reply,
     TurnClosed,
     TurnEvent,
     TurnSuspended,
 )
-from core.store import actors, questions, suspensions, turns
+from core.observation import Effects
+from core.redaction import redact
+from core.store import actors, effects, questions, suspensions, turns
 from core.store.database import Transaction
 from core.store.stores import Stores
 from core.turn_ends import TurnEnds
+from core.turn_offers import Rows, again_of
 from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
 
@@ -62,6 +66,47 @@ class Unanswered:
         """End one turn whose question ran out; [] when it is no longer open."""
         return await self._end(suspension, SuspensionState.EXPIRED, ErrorCode.QUESTION_EXPIRED)
 
+    async def answered_late(
+        self, inbound: Inbound, actor: Actor, message: str
+    ) -> tuple[TurnEvent, ...]:
+        """What an answer is told that replies to a question (the message or outbox row that shows
+        it) which ran out: so, and a button to ask again. () when it replies to none such.
+
+        What was meant for a secret is kept nowhere, whatever became of its question.
+        """
+        async with self._stores.main.read() as tx:
+            found = await suspensions.find_by_message(tx, inbound.address.key, actor.id, message)
+            stored = None if found is None else await turns.get(tx, found[0].turn_id)
+            changed = stored is not None and bool(await effects.of_turn(tx, stored.id))
+        if found is None or stored is None:
+            return ()
+        suspension, state = found
+        if state is SuspensionState.OPEN and (told := await self.expire_one(suspension)):
+            return tuple(told)
+        if suspension.asked.kind is FieldKind.SECRET:
+            return (self._ends.unkept(inbound, ErrorInfo(ErrorCode.QUESTION_EXPIRED)),)
+        if state is not SuspensionState.EXPIRED:
+            return ()
+        turn_id, now = self._clock.new_id(), self._clock.now()
+        text = redact(inbound.text)
+        context = self._setup.context(turn_id, actor, inbound.address, stored.lang, now, text)
+        async with self._stores.main.write() as tx:
+            await turns.open_turn(
+                tx,
+                turn_id=turn_id,
+                inbound_id=inbound.id,
+                actor_id=actor.id,
+                conversation=inbound.address.key,
+                lang=stored.lang,
+                request=text,
+                now=now,
+            )
+        left = Effects.DONE if changed else Effects.NONE
+        offers = again_of(stored.request, left, turn_id=stored.id)
+        error = ErrorInfo(ErrorCode.QUESTION_EXPIRED)
+        ended = TurnState(turn_id, text)
+        return (await self._ends.cut_short(context, ended, error, offers=offers),)
+
     async def _end(
         self, suspension: Suspension, state: SuspensionState, code: ErrorCode
     ) -> list[TurnEvent]:
@@ -90,9 +135,12 @@ class Unanswered:
         address = ChatAddress.from_key(stored.conversation)
         now = self._clock.now()
         context = self._setup.context(stored.id, actor, address, stored.lang, now, state.request)
+        offers: Rows = ()
+        if code is ErrorCode.QUESTION_EXPIRED:
+            offers = again_of(state.request, state.effects, turn_id=stored.id)
         if code in _UNANSWERED and (end := ended_at_cap(state)) is not None:
-            return await self._ends.close(context, end)
-        return await self._ends.cut_short(context, state, ErrorInfo(code))
+            return await self._ends.close(context, end, offers=offers)
+        return await self._ends.cut_short(context, state, ErrorInfo(code), offers=offers)
 
     async def settle(
         self,

@@ -108,6 +108,7 @@ LAYERS = {
     "core.turn": 4,
     "core.turn_actions": 4,
     "core.turn_buttons": 4,
+    "core.turn_again": 4,
     "core.turn_ends": 4,
     "core.turn_offers": 4,
     "core.turn_places": 4,

@@ -15,6 +15,7 @@ from core.errors import ErrorCode
 from core.messages import (
     ChatAddress,
     FinalKind,
+    InboundKind,
     QuestionSettled,
     Role,
     TurnClosed,
@@ -270,3 +271,153 @@ async def test_stop_while_a_resumed_turn_works_ends_it_with_what_was_done(tmp_pa
         assert [state.value for _, state in left] == ["done"]
         assert [one.state.value for one in journal] == ["done"]
         assert [line["segment"] for line in lines(house)] == [1, 2]
+
+
+def again_in(end: Any) -> str:
+    """The token of the button that asks again."""
+    assert isinstance(end, TurnClosed)
+    [[button]] = end.reply.buttons
+    assert button.label == "🔁 Richiedimelo"
+    return button.token
+
+
+async def tap(house: House, token: str, **fields: Any) -> list[Any]:
+    return await said(house, "", kind=InboundKind.CHOICE, data={"token": token}, **fields)
+
+
+@pytest.mark.parametrize("way", ["expired", "late press", "late reply"])
+async def test_question_that_ran_out_is_asked_again_by_a_button_once(
+    tmp_path: Path, way: str
+) -> None:
+    path = note(tmp_path)
+    async with open_scripted(tmp_path, DELETE) as (house, model):
+        chat = await in_chat(house)
+        question = (await said(house, "cancella a.md", **chat))[-1]
+        assert isinstance(question, TurnSuspended)
+        await run_out(house)
+        end: Any
+        if way == "expired":
+            end = (await house.turns.expire())[-1][1]
+        elif way == "late press":
+            end = (await press(house, question, "Sì", **chat))[-1]
+        else:
+            await house.turns.expire()
+            data = {"reply_to": question.outbox_key}
+            end = (await said(house, "sì", data=data, **chat))[-1]
+            assert end.turn_id != question.turn_id
+        assert "in tempo" in end.reply.plain
+        assert len(model.asked) == 1
+        token = again_in(end)
+
+        events = await tap(house, token, id="again", **chat)
+
+        assert isinstance(events[0], QuestionSettled)
+        assert "Richiesto" in events[0].text
+        anew = events[-1]
+        assert isinstance(anew, TurnSuspended)
+        assert anew.turn_id not in {question.turn_id, end.turn_id}
+        assert anew.reply.blocks[0] == question.reply.blocks[0]
+        twice = (await tap(house, token, id="again2", **chat))[-1]
+        assert twice.turn_id == ""
+        delivered_again = (await tap(house, token, id="again", **chat))[-1]
+        assert delivered_again == anew
+        assert path.exists()
+        done = (await press(house, anew, "Sì", **chat))[-1]
+        assert isinstance(done, TurnClosed)
+        assert done.final_kind is FinalKind.ANSWER
+        assert not path.exists()
+
+
+async def test_asking_again_is_the_owners(tmp_path: Path) -> None:
+    note(tmp_path)
+    async with open_scripted(tmp_path, DELETE) as (house, model):
+        chat = await in_chat(house)
+        await said(house, "cancella a.md", **chat)
+        await run_out(house)
+        end = (await house.turns.expire())[-1][1]
+        async with house.stores.main.write() as tx:
+            guest = await actors.add(tx, Role.GUEST, "Anna", house.clock)
+            await actors.link(tx, CHAT.channel, "78", guest.id)
+
+        foreign = (await tap(house, again_in(end), address=CHAT, sender_id="78"))[-1]
+
+        assert isinstance(foreign, TurnClosed)
+        assert foreign.error is not None
+        assert foreign.error.code is ErrorCode.NOT_AUTHORIZED
+        assert len(model.asked) == 1
+        assert isinstance((await tap(house, again_in(end), **chat))[-1], TurnSuspended)
+
+
+async def test_asking_again_keeps_what_was_quoted_and_said_before(tmp_path: Path) -> None:
+    note(tmp_path)
+    rules = [Rule(user="ciao", text="Ciao, parliamo di a.md."), *DELETE]
+    async with open_scripted(tmp_path, rules) as (house, model):
+        chat = await in_chat(house)
+        await said(house, "ciao, a.md", **chat)
+        await said(house, "cancella a.md", quoted="una nota citata", **chat)
+        await run_out(house)
+        end = (await house.turns.expire())[-1][1]
+
+        await tap(house, again_in(end), **chat)
+
+        first, anew = model.asked[1], model.asked[2]
+        assert anew.user == first.user
+        for words in ("una nota citata", "parliamo di a.md"):
+            assert words in str(first.body["messages"])
+            assert words in str(anew.body["messages"])
+
+
+@pytest.mark.parametrize("why", ["changed", "secret in it", "declined"])
+async def test_nothing_is_asked_again_where_it_would_be_wrong(tmp_path: Path, why: str) -> None:
+    note(tmp_path)
+    request = "cancella a.md"
+    rules = DELETE
+    if why == "changed":
+        request = "scrivi n1.md e cancella a.md"
+        rules = [
+            Rule(after=0, calls=[("write_files", {"path": "n1.md", "content": "x"})]),
+            Rule(after=1, calls=[("delete_files", {"paths": ["a.md"]})]),
+        ]
+    elif why == "secret in it":
+        request = "cancella a.md, password: dragone99"
+    async with open_scripted(tmp_path, rules) as (house, _):
+        question = (await said(house, request))[-1]
+        assert isinstance(question, TurnSuspended)
+        if why == "declined":
+            end = (await press(house, question, "No"))[-1]
+        else:
+            await run_out(house)
+            end = (await house.turns.expire())[-1][1]
+
+        assert isinstance(end, TurnClosed)
+        labels = [button.label for row in end.reply.buttons for button in row]
+        assert "🔁 Richiedimelo" not in labels
+
+
+async def test_cap_that_ran_out_over_readings_offers_to_ask_again(tmp_path: Path) -> None:
+    zones = ["Rome", "Tokyo", "Lima", "Paris"]
+    rules = [Rule(calls=lambda a: [("get_now", {"timezone": zones[len(a.results) % 4]})])]
+    async with open_scripted(tmp_path, rules) as (house, _):
+        await at_cap(house, "che ore sono a Roma, Tokyo, Lima e Parigi?")
+        await run_out(house)
+
+        end = (await house.turns.expire())[-1][1]
+
+        assert isinstance(end, TurnClosed)
+        assert end.final_kind is FinalKind.CAP_SAME_EXECUTOR
+        assert isinstance((await tap(house, again_in(end)))[-1], TurnSuspended)
+
+
+async def test_reply_to_an_answered_question_is_a_new_request(tmp_path: Path) -> None:
+    note(tmp_path)
+    rules = [*DELETE, Rule(user="grazie", text="Prego.")]
+    async with open_scripted(tmp_path, rules) as (house, _):
+        chat = await in_chat(house)
+        question = (await said(house, "cancella a.md", **chat))[-1]
+        assert isinstance(question, TurnSuspended)
+        await press(house, question, "Sì", **chat)
+
+        end = (await said(house, "grazie", data={"reply_to": question.outbox_key}, **chat))[-1]
+
+        assert isinstance(end, TurnClosed)
+        assert end.reply.plain == "Prego."
