@@ -22,6 +22,9 @@ MAX_SECRET = 1000
 MAX_PATH = 1024
 MAX_ADDRESS = 200
 
+# How often a field is asked again after an answer that is none.
+MOST_MISSED = 3
+
 TTL = timedelta(seconds=600)
 TTL_LOCATION = timedelta(seconds=300)
 TTL_SCHEDULED = timedelta(seconds=3600)
@@ -131,7 +134,8 @@ class Suspension:
     `fields` are asked one after the other, `cursor` is the one that is asked now, `values` hold
     what was said before it. Kinds without fields of their own ask one thing: see `asked`.
     `digest` binds an approval to the call that was shown. The question stands in the outbox under
-    `prompt_key` and, once it is out, in the chat as `message_id`. `data` is the opener's.
+    `prompt_key` and, once it is out, in the chat as `message_id`. `data` is the opener's. `missed`
+    counts the answers to `asked` that had not its shape.
     """
 
     id: str
@@ -148,6 +152,7 @@ class Suspension:
     prompt_key: str | None = None
     message_id: str | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
+    missed: int = 0
 
     @property
     def asked(self) -> Field:
@@ -325,7 +330,7 @@ def _point(place: Mapping[str, Any]) -> str:
 
 def advanced(suspension: Suspension, values: Mapping[str, Any]) -> Suspension:
     """The same question at its next field."""
-    return replace(suspension, cursor=suspension.cursor + 1, values=dict(values))
+    return replace(suspension, cursor=suspension.cursor + 1, values=dict(values), missed=0)
 
 
 def _is_plainly(kind: FieldKind, text: str) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from core import dialogs
 from core.clock import new_token
 from core.dialogs import (
     Answer,
@@ -40,6 +41,12 @@ _TYPED = frozenset(
     }
 )
 _MOST_BUTTONS = 8
+_MOST_CHARS = {
+    FieldKind.TEXT: dialogs.MAX_TEXT,
+    FieldKind.SECRET: dialogs.MAX_SECRET,
+    FieldKind.FILE_PATH: dialogs.MAX_PATH,
+    FieldKind.LOCATION: dialogs.MAX_ADDRESS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +197,12 @@ def is_whole(suspension: Suspension) -> bool:
     nothing must not stand for "no program to compare" or "no field to fill in"."""
     filled_in = suspension.kind in {SuspensionKind.INPUTS, SuspensionKind.DISAMBIGUATION}
     return "asked_at" in suspension.data and bool(suspension.fields or not filled_in)
+
+
+def shape_of(field: Field, texts: Texts, lang: str) -> str:
+    """What would be an answer to a field, in words."""
+    kind = field.kind.value
+    return texts.say(f"dialog.shape.{kind}", lang, most=_MOST_CHARS.get(field.kind))
 
 
 def talk_of(data: Mapping[str, Any]) -> list[tuple[str, str, bool]]:

@@ -7,7 +7,7 @@ transaction that takes the buttons away; catalogue and rights are read anew befo
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -40,7 +40,7 @@ from core.store.stores import Stores
 from core.store.suspensions import Standing
 from core.turn_ends import TurnEnds
 from core.turn_places import Emit, Places, place_of
-from core.turn_question import CANCEL, again, are_same, decided, is_whole, talk_of
+from core.turn_question import CANCEL, again, are_same, decided, is_whole, shape_of, talk_of
 from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
 from core.turn_unanswered import Unanswered, lost_state
@@ -117,13 +117,7 @@ class TurnResume:
         reply_to = _text(inbound.data.get("reply_to"))
         lang = self._setup.lang(actor, inbound, inbound.text)
         today = self._today(actor, now)
-        asked = dialogs.which(
-            open_ones,
-            inbound.text,
-            reply_to,
-            lang=lang,
-            today=today,
-        )
+        asked = dialogs.which(open_ones, inbound.text, reply_to, lang=lang, today=today)
         if asked is None:
             # What answers a secret that is not asked any more is still nobody's request.
             async with self._stores.main.read() as tx:
@@ -131,17 +125,13 @@ class TurnResume:
             if secret or inbound.data.get("secret") is True:
                 late = ErrorInfo(ErrorCode.QUESTION_EXPIRED)
                 return Taken((self._ends.unkept(inbound, late),))
-            told = (
-                ()
-                if reply_to is None
-                else await self._late.answered_late(inbound, actor, reply_to)
-            )
+            told = await self._late.answered_late(inbound, actor, reply_to)
             return Taken(told) if told else None
         if dialogs.is_cancel(inbound.text):
             return await self._answer(inbound, actor, asked, None)
         answer = dialogs.read_answer(asked, inbound.text, lang=lang, today=today)
         if answer is None:
-            return await self._ask_again(inbound, actor, asked, "dialog.not_understood")
+            return await self._missed(inbound, actor, asked)
         if asked.wants_place:
             return await self._placed(inbound, actor, asked, answer.value, emit)
         return await self._answer(inbound, actor, asked, answer)
@@ -312,6 +302,22 @@ class TurnResume:
         )
         return Answer(secret.handle), secret
 
+    async def _missed(self, inbound: Inbound, actor: Actor, suspension: Suspension) -> Taken:
+        """An answer that is none: the field is asked again with what would be one; a few times,
+        then it is said how to leave it, and the question stays."""
+        async with self._stores.main.read() as tx:
+            stored = await turns.get(tx, suspension.turn_id)
+        lang = self._setup.lang(actor, inbound, "") if stored is None else stored.lang
+        shape = shape_of(suspension.asked, self._texts, lang)
+        if suspension.missed < dialogs.MOST_MISSED:
+            after = replace(suspension, missed=suspension.missed + 1)
+            key = "dialog.not_understood"
+            return await self._move(inbound, actor, suspension, after, key, hint=shape)
+        text = self._texts.say("dialog.how_to_leave", lang, shape=shape)
+        reply = Reply((Block("text", text),), lang, None, FinalKind.ERROR)
+        error = ErrorInfo(ErrorCode.INVALID_ARGS)
+        return Taken((TurnClosed("", FinalKind.ERROR, reply, error),))
+
     async def _ask_again(
         self,
         inbound: Inbound,
@@ -337,6 +343,7 @@ class TurnResume:
         whole: bool = False,
         secret: SealedAnswer | None = None,
         position: Position | None = None,
+        hint: str = "",
         **params: str,
     ) -> Taken:
         now = self._clock.now()
@@ -348,6 +355,9 @@ class TurnResume:
             stored.id, actor, inbound.address, stored.lang, now, stored.request
         )
         asked = again(after, context, self._texts, question_id=self._clock.new_id(), whole=whole)
+        if hint:
+            blocks = (Block("text", hint), *asked.reply.blocks)
+            asked = replace(asked, reply=replace(asked.reply, blocks=blocks))
         queued = inbound.address.channel in self._ends.outbox_channels
         new_key = asked.suspension.prompt_key
         async with self._stores.main.write() as tx:
@@ -359,6 +369,7 @@ class TurnResume:
                 to=after.cursor,
                 tokens=asked.tokens,
                 prompt_key=new_key,
+                missed=after.missed,
             )
             if moved is not None:
                 await kv.put(tx, _answered(inbound), stored.id)

@@ -67,13 +67,15 @@ class Unanswered:
         return await self._end(suspension, SuspensionState.EXPIRED, ErrorCode.QUESTION_EXPIRED)
 
     async def answered_late(
-        self, inbound: Inbound, actor: Actor, message: str
+        self, inbound: Inbound, actor: Actor, message: str | None
     ) -> tuple[TurnEvent, ...]:
         """What an answer is told that replies to a question (the message or outbox row that shows
         it) which ran out: so, and a button to ask again. () when it replies to none such.
 
         What was meant for a secret is kept nowhere, whatever became of its question.
         """
+        if message is None:
+            return ()
         async with self._stores.main.read() as tx:
             found = await suspensions.find_by_message(tx, inbound.address.key, actor.id, message)
             stored = None if found is None else await turns.get(tx, found[0].turn_id)

@@ -213,6 +213,14 @@ CREATE TABLE positions (
 ) WITHOUT ROWID;
 """,
     ),
+    Migration(
+        9,
+        "answers that are none",
+        """
+-- core.store.suspensions
+ALTER TABLE suspensions ADD COLUMN missed INTEGER NOT NULL DEFAULT 0;
+""",
+    ),
 )
 
 MEMORY: tuple[Migration, ...] = ()

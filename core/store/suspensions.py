@@ -210,11 +210,13 @@ async def advance(
     to: int | None = None,
     tokens: Mapping[str, str] | None = None,
     prompt_key: str | None = None,
+    missed: int = 0,
 ) -> Suspension | None:
     """Keep the answer to the field that is asked and ask the next one (or the field `to`).
 
     The question stays open and its end stays as it is; buttons of a field that is left are
     void, and `tokens` are those of the new one. With a `prompt_key` it stands in a new message.
+    `missed`: how many answers had not the shape of the field that is asked from now on.
     None: this field was answered already, or the question is out of time or over. Raises
     `ValueError` when the values hold a secret.
     """
@@ -225,10 +227,11 @@ async def advance(
         values=dict(values),
         prompt_key=prompt_key or suspension.prompt_key,
         message_id=None if prompt_key else suspension.message_id,
+        missed=missed,
     )
     changed = await tx.execute(
         """UPDATE suspensions SET cursor = :cursor, values_json = :values,
-               prompt_key = :prompt_key
+               prompt_key = :prompt_key, missed = :missed
            WHERE id = :id AND state = 'open' AND cursor = :before AND expires_at > :now""",
         {
             "id": suspension.id,
@@ -236,6 +239,7 @@ async def advance(
             "cursor": moved.cursor,
             "values": dump_json(moved.values),
             "prompt_key": moved.prompt_key,
+            "missed": missed,
             "now": to_ts(now),
         },
     )
@@ -363,4 +367,5 @@ def _suspension(row: Row) -> Suspension:
         digest=row["digest"],
         prompt_key=row["prompt_key"],
         data=load_object(row["data_json"]),
+        missed=row["missed"],
     )
