@@ -25,6 +25,7 @@ _COMMAND = re.compile(r"/undo(?:@\w+)?", re.IGNORECASE)
 _WHAT_IT = (
     "tutto|(?:tutto )?(?:quello|cio) che hai (?:appena )?fatto"
     "|(?:l )?ultim[oa](?: (?:operazione|azione|modifica|cosa|turno|passo))?"
+    "(?: che hai (?:appena )?fatto)?"
     "|quest[oa]|le (?:ultime )?modifiche|la modifica|l operazione"
 )
 _WHAT_EN = (
@@ -41,6 +42,12 @@ _WHOLE = re.compile(
 _SPEAKS = re.compile(
     r"\b(?:annull\w+|disf(?:a|are|ai)|ripristin\w+|rimett\w+ (?:tutto )?com)\b"
     r"|\b(?:undo|revert|take back)\b"
+)
+# Where one wish ends and the next, or the reason, begins.
+_NEXT = re.compile(
+    r"[,.;:!\s]+(?:(?P<why>perch[eé]|che ho|because|since|i made)\b"
+    r"|(?:e\s+poi|e\s+dopo|e|poi|and\s+then|and|then)\b\s*)|[,.;:!]\s+",
+    re.IGNORECASE,
 )
 _COURTESY = re.compile(r"^(?:per favore|ok|please|no)\s+|\s+(?:per favore|grazie|please|thanks)$")
 
@@ -80,9 +87,19 @@ def is_undo_request(text: str) -> bool:
     return _WHOLE.fullmatch(words) is not None
 
 
+def undo_and_rest(text: str) -> str | None:
+    """What else a request asks for that begins by asking to take back what was done last: the rest
+    of it, "" when that only says why. None: it does not begin so."""
+    for match in _NEXT.finditer(text):
+        if "?" in text[: match.start()] or not is_undo_request(text[: match.start()]):
+            continue
+        return "" if match["why"] else text[match.end() :].strip()
+    return None
+
+
 def speaks_of_undo(text: str) -> bool:
     """Whether a request has a word of taking back in it, so that the tool for it is offered."""
-    return _SPEAKS.search(_bare(text)) is not None
+    return _SPEAKS.search(_bare(text)) is not None or undo_and_rest(text) is not None
 
 
 def is_undoable(record: StepRecord) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from core.catalog.loader import Catalog
 from core.errors import ErrorCode, ErrorInfo
 from core.execution import guards
-from core.execution.undo_steps import is_undoable
+from core.execution.undo_steps import UNDO_LAST_TURN, is_undoable
 from core.i18n import Texts
 from core.levels.honesty import LATER, Checked, check_claims, names_change
 from core.levels.partial import acts, failure_of, undone_of
@@ -182,11 +182,23 @@ class Terminator:
                 said = check_claims(str(record.observation.content or ""), lang=lang, done=done)
                 blocks += [Block("text", said.text)] if said.text.strip() else []
                 blocks += self._taken_out(said, lang, done)
+            elif record.tool == UNDO_LAST_TURN and record.observation.ok:
+                blocks += self._undone(record, renderer)
             elif record.number not in used and not _is_advice(record):
                 executor = catalog.executors.get(record.tool)
                 manifest = None if executor is None else executor.manifest
                 blocks += renderer.observation(record.observation, manifest)
         return blocks
+
+    def _undone(self, record: StepRecord, renderer: Renderer) -> list[Block]:
+        """What came of taking back the last turn, among other things."""
+        status = record.observation.metadata.get("status")
+        if status != "undone":
+            key = "undo.nothing" if status == "nothing" else "undo.again"
+            return [Block("text", self.texts.say(key, renderer.lang))]
+        failed = [e for e in record.observation.entries or () if e.get("ok") is False]
+        blocks = self._effects([record], renderer)
+        return [*blocks, Block("text", renderer.failures(failed))] if failed else blocks
 
     def _found_so_far(
         self, steps: Sequence[StepRecord], renderer: Renderer, catalog: Catalog

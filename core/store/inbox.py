@@ -151,9 +151,9 @@ async def mark_done(tx: Transaction, id: int) -> None:
 
 
 async def mark_dead(tx: Transaction, id: int, note: str) -> None:
-    """Give a row up, with the reason: it is not worked again."""
+    """Give a row up, with the reason: it is not worked again, and what was said is forgotten."""
     await tx.execute(
-        """UPDATE inbox SET state = 'dead', note = :note
+        """UPDATE inbox SET state = 'dead', note = :note, body = '{}'
            WHERE id = :id AND state IN ('new', 'running')""",
         {"id": id, "note": note},
     )

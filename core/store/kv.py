@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from core.clock import to_ts
 from core.store.database import Transaction
 
 
@@ -20,3 +23,14 @@ async def put(tx: Transaction, key: str, value: str) -> None:
 
 async def delete(tx: Transaction, key: str) -> None:
     await tx.execute("DELETE FROM kv WHERE key = :key", {"key": key})
+
+
+async def forget_answers(tx: Transaction, before: datetime) -> int:
+    """Drop the notes that an answer was taken (`answer:ID` → its turn) once the turn has ended
+    before that moment, when nobody delivers that answer again; how many."""
+    return await tx.execute(
+        """DELETE FROM kv WHERE key >= 'answer:' AND key < 'answer;'
+               AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = kv.value
+                               AND (ended_at IS NULL OR ended_at >= :before))""",
+        {"before": to_ts(before)},
+    )

@@ -113,8 +113,12 @@ async def mark_unknown(tx: Transaction, key: str, error: str, now: datetime) -> 
 
 
 async def mark_dead(tx: Transaction, key: str, error: str, now: datetime) -> None:
-    """It will never go out: the person blocked the bot, the chat is gone."""
+    """It will never go out: the person blocked the bot, the chat is gone. Its text is forgotten;
+    the turn keeps its reply."""
     await _settle(tx, key, "dead", now, error=error)
+    await tx.execute(
+        "UPDATE outbox SET body = '{}' WHERE key = :key AND state = 'dead'", {"key": key}
+    )
 
 
 async def repeat(tx: Transaction, key: str, now: datetime) -> bool:

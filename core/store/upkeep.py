@@ -12,6 +12,7 @@ from core.store import (
     credentials,
     grants,
     inbox,
+    kv,
     outbox,
     pairing,
     positions,
@@ -51,4 +52,5 @@ async def tidy(stores: Stores, now: datetime) -> Tidied:
         await suspensions.purge(tx, before)
         await credentials.purge(tx, now)
         await actions.purge(tx, before)
+        await kv.forget_answers(tx, before)
     return tidied

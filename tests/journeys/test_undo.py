@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from bot.app import House
 from core.execution import world
+from core.execution.undo_steps import undo_and_rest
 from core.messages import ChatAddress, FinalKind, Role, TurnClosed, TurnEvent
 from core.store import actors, effects, pairing, turns
 from core.store.effects import UNDO_LAST_TURN, EffectState
@@ -332,3 +334,52 @@ async def test_undo_of_a_guest_does_not_reach_the_hosts_turn(house: House, notes
 
     assert (notes / "a.md").exists()
     assert "nulla" in closed.reply.plain
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("annulla l'ultima cosa e poi dimmi che ore sono", "dimmi che ore sono"),
+        ("Annulla, poi scrivi ciao in a.md", "scrivi ciao in a.md"),
+        ("annulla l'ultima cosa che hai fatto, ho sbagliato file", "ho sbagliato file"),
+        ("annulla tutto perché mi sono sbagliata", ""),
+        ("undo the last change, then list my notes", "list my notes"),
+        ("undo that because it was the wrong folder", ""),
+        ("put it back and tell me the time", "tell me the time"),
+        ("annulla l'appuntamento di domani e poi scrivi ad Anna", None),
+        ("scrivi a.md e poi annulla", None),
+        ("undo", None),
+        ("che cosa succede se annulla? e poi?", None),
+    ],
+)
+def test_a_longer_request_that_begins_with_undo_is_told_apart(text: str, rest: str | None) -> None:
+    assert undo_and_rest(text) == rest
+
+
+@pytest.mark.parametrize("twice", [False, True], ids=["once", "twice"])
+async def test_undo_inside_a_longer_request_works_with_whole_plans(
+    tmp_path: Path, notes: Path, twice: bool
+) -> None:
+    """`metis` plans the rest; taking back is not left to the model, and never learnt."""
+    write = {"path": f"{notes}/a.md", "content": "nota nuova"}
+    now = {"steps": [{"tool": "get_now", "args": {}}]}
+    scripted = [
+        Rule(
+            user="nota nuova", text=json.dumps({"steps": [{"tool": "write_files", "args": write}]})
+        ),
+        Rule(user="che ore sono", text=json.dumps(now)),
+    ]
+    async with open_scripted(tmp_path, scripted, metnos_engine="metis") as (house, _):
+        await ask(house, f"scrivi nota nuova in {notes}/a.md", data={"lang": "it"})
+        assert (notes / "a.md").exists()
+        for _ in range(1 + twice):
+            end = await ask(
+                house, "annulla l'ultima cosa e poi dimmi che ore sono", data={"lang": "it"}
+            )
+        journal = await journal_of(house, end.turn_id)
+
+    assert not (notes / "a.md").exists()
+    assert end.final_kind is FinalKind.ANSWER, end.reply.plain
+    assert ("già annullata" if twice else "Rimesso com'era") in end.reply.plain
+    assert "Sono le" in end.reply.plain
+    assert len(journal) == (0 if twice else 1)

@@ -15,6 +15,7 @@ from core.catalog.loader import Catalog
 from core.catalog.manifest import Manifest
 from core.errors import CallRefused, ModelReplyInvalid
 from core.execution.context import TurnContext
+from core.execution.undo_steps import UNDO_LAST_TURN, undo_and_rest
 from core.i18n import Texts
 from core.levels import briefing
 from core.levels.candidates import Candidates
@@ -26,7 +27,7 @@ from core.levels.wish import Wish, make_wish
 from core.llm.client import ChatReply, ChatRequest, Message
 from core.llm.prompts import Prompts
 from core.llm.tiers import Role, Tiers
-from core.plan import FINAL_ANSWER, Plan
+from core.plan import FINAL_ANSWER, Plan, Step, steps_used
 from core.turn_state import TurnState
 
 MOST_CANDIDATES = 24  # they cost no tokens: the schema is not in the prompt
@@ -59,6 +60,25 @@ class MetisProposer:
 
         A reply that is no plan is re-asked once. Raises `ModelError`.
         """
+        rest = undo_and_rest(context.request)
+        if rest is not None:
+            return await self._undo_first(context, rest, advice)
+        return await self._whole(context, advice)
+
+    async def _undo_first(self, context: TurnContext, rest: str, advice: str | None) -> Proposal:
+        """Taking back is no model's to word: a step before, or, where the plan of the rest counts
+        its steps, behind what else is asked for."""
+        undo = Step(UNDO_LAST_TURN, {})
+        if not rest:
+            names = self._candidates.choose(context, k_max=MOST_CANDIDATES)
+            return Proposal(names, plan=Plan((undo,)))
+        found = await self._whole(replace(context, request=rest), advice)
+        steps = () if found.plan is None else found.plan.steps
+        done = tuple(step for step in steps if step.tool != FINAL_ANSWER)
+        counted = any(steps_used(step.args) for step in steps)
+        return replace(found, plan=Plan((*done, undo) if counted else (undo, *done)), answer="")
+
+    async def _whole(self, context: TurnContext, advice: str | None) -> Proposal:
         names = self._candidates.choose(context, k_max=MOST_CANDIDATES)
         wish = self._wish(context, names)
         model = self._tiers.for_role(self._role)
