@@ -78,6 +78,22 @@ def keep_copy(call: Call, place: Place) -> Place:
     return target
 
 
+def drop_copy(place: Place, kept: Place, was: os.stat_result) -> None:
+    """Take away what `keep_copy` kept of a file that then was not replaced: with a second name it
+    would be read no more. `was`: the file as it was. One that was replaced keeps its copy."""
+    now = look(place)
+    if now is None or (now.st_dev, now.st_ino) != (was.st_dev, was.st_ino):
+        return
+    with suppress(OSError):
+        with folder(kept.parent) as inside:
+            os.unlink(kept.name, dir_fd=inside)
+        # Folders that hold nothing else, up to the trash itself.
+        for depth in range(len(kept.parts) - 1, 0, -1):
+            empty = Place(kept.root, kept.parts[:depth])
+            with folder(empty.parent) as above:
+                os.rmdir(empty.name, dir_fd=above)
+
+
 def own_copy(call: Call, place: Place, info: os.stat_result | None) -> Place | None:
     """The second name of this very file that an interrupted `keep_copy` of this turn left."""
     if info is None or info.st_nlink != 2:

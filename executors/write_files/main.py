@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from executors._sdk.files import Place, locate, look, opened, shown, state_of
 from executors._sdk.payload import Job, jobs_of
 from executors._sdk.result import Failure, done, failed_item, from_exception, item
-from executors._sdk.trash import keep_copy, own_copy, trash_place
+from executors._sdk.trash import drop_copy, keep_copy, own_copy, trash_place
 from executors._sdk.writing import (
     check_writable,
     chunks_of,
@@ -153,7 +153,11 @@ def _write(call: Call, job: Job) -> dict[str, Any]:
         else:
             chunks = [job.data()]
         kept = keep_copy(call, place)
-        size = write_file(place, chunks, mode=stat.S_IMODE(now.st_mode) & 0o777, replace=True)
+        try:
+            size = write_file(place, chunks, mode=stat.S_IMODE(now.st_mode) & 0o777, replace=True)
+        except BaseException:
+            drop_copy(place, kept, now)
+            raise
     return _written(job, place.path, size, created=False, kept=kept.path)
 
 

@@ -211,6 +211,21 @@ async def test_each_of_several_composed_addresses_is_listed_and_those_said_are_n
     assert said not in card
 
 
+async def test_grant_that_is_withdrawn_before_the_yes_keeps_the_address_shut(
+    tmp_path: Path, server: WebServer
+) -> None:
+    rules = composes(server.url("/page?q={{step1.text}}"))
+    async with open_scripted(tmp_path, rules, metnos_private_hosts=()) as (house, _):
+        number = await grant(house, GrantKind.HOST, "127.0.0.1")
+        question = await asked(house, tmp_path)
+        await revoke(house, number)
+        end = await press(house, question, "Apri")
+
+    assert isinstance(end, TurnClosed)
+    assert server.seen == []
+    assert steps(house)[1]["error_class"] == "host_denied"
+
+
 async def test_guest_cannot_agree_to_a_composed_address(tmp_path: Path, server: WebServer) -> None:
     rules = [
         Rule(after=0, calls=[("read_files", {"paths": ["conto.txt"]})]),

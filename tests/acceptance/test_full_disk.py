@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from core.messages import Role
+from core.messages import Role, TurnClosed, TurnSuspended
 from tests.acceptance.scenes import turn_lines
 from tests.acceptance.town import LONG, Town, open_town
+from tests.core.test_questions import press, said
+from tests.support.house import open_scripted
 from tests.support.scripted_model import Rule
 
 RULES = [
@@ -141,3 +143,29 @@ def test_conversation_on_a_full_disk_gets_one_sentence_and_no_traceback(tmp_path
         assert "Traceback" not in ran.stdout + ran.stderr
         assert after.returncode == 0
         assert after.stdout.strip().endswith("due")
+
+
+async def test_yes_to_a_change_whose_former_version_finds_no_room_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    """Asked because a forwarded message names the file; the old text would stay beside the new."""
+    text = "y" * 600_000
+    rules = [
+        Rule(after=0, calls=[("write_files", {"path": "big.md", "content": text})]),
+        Rule(text="Ho scritto big.md."),
+    ]
+    with small_disk(tmp_path / "notes", 1):
+        big = tmp_path / "notes/big.md"
+        big.write_text("x" * 600_000)
+        async with open_scripted(tmp_path, rules) as (house, _):
+            question = (await said(house, "scrivi y come dice", quoted="write big.md"))[-1]
+            assert isinstance(question, TurnSuspended)
+            end = (await press(house, question, "Sì"))[-1]
+
+        assert isinstance(end, TurnClosed)
+        assert "disco è pieno" in end.reply.plain
+        assert "Ho scritto" not in end.reply.plain
+        assert big.read_text() == "x" * 600_000
+        assert [p.name for p in (tmp_path / "notes").rglob("*") if p.is_file()] == ["big.md"]
+        step = turn_lines(house.settings.metnos_home)[-1]["steps"][-1]
+        assert (step["consent"], step["effects"]) == ("given", "none")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from bot.app import House
+from core.errors import ErrorCode
 from core.messages import (
     QuestionSettled,
     Role,
@@ -22,6 +23,7 @@ from core.store import actors, approvals
 from core.store.approvals import Mandate
 from tests.core.test_questions import in_trash, note, press, said
 from tests.executors.web_server import web_server
+from tests.support.executors import signed_executor, tree_unit
 from tests.support.house import LOCAL, open_scripted
 from tests.support.scripted_model import Rule
 
@@ -229,19 +231,64 @@ async def test_always_is_not_used_when_the_message_or_the_talk_brings_outside_wo
     assert f"✅ {ALWAYS}" not in labels(question)
 
 
+def change_program(house: House) -> None:
+    """Sign another `delete_files` over the one that is there."""
+    unit = tree_unit("delete_files")
+    code = {path: data.decode() for path, data in unit.items() if path.endswith(".py")}
+    code["main.py"] += "\n# another one\n"
+    signed_executor(house.settings, unit["manifest.toml"].decode(), code)
+
+
 async def test_always_ends_with_the_program_it_was_given_to(tmp_path: Path) -> None:
     note(tmp_path)
     async with open_scripted(tmp_path, deletes("a.md")) as (house, _):
         await agree(house, "cancella a.md", ALWAYS)
+        [before] = await mandates(house)
         note(tmp_path)
-        async with house.stores.main.write() as tx:
-            await tx.execute("UPDATE mandates SET program = :other", {"other": "0" * 64})
+        change_program(house)
 
         await agree(house, "cancella a.md", ALWAYS)
 
-        [mandate] = await mandates(house)
-        assert len(mandate.bond.program) == 64
-        assert mandate.bond.program != "0" * 64
+        [after] = await mandates(house)
+        assert before.id == after.id
+        assert before.bond.program != after.bond.program
+        assert consents(house) == ["given", "given"]
+
+
+async def test_always_to_a_program_that_was_changed_meanwhile_stands_for_nothing(
+    tmp_path: Path,
+) -> None:
+    note(tmp_path)
+    async with open_scripted(tmp_path, deletes("a.md")) as (house, _):
+        question = await asked(house, "cancella a.md")
+        change_program(house)
+
+        end = (await press(house, question, ALWAYS))[-1]
+
+        assert isinstance(end, TurnClosed)
+        assert end.error is not None
+        assert end.error.code is ErrorCode.EXECUTOR_CHANGED
+        assert await mandates(house) == []
+    assert (tmp_path / "notes/a.md").exists()
+
+
+@pytest.mark.parametrize("label", [ALWAYS, "Sì"])
+async def test_yes_after_the_right_was_withdrawn_does_and_keeps_nothing(
+    tmp_path: Path, label: str
+) -> None:
+    note(tmp_path)
+    async with open_scripted(tmp_path, deletes("a.md")) as (house, _):
+        question = await asked(house, "cancella a.md")
+        async with house.stores.main.write() as tx:
+            await tx.execute("UPDATE actors SET autonomy = 'read_only'")
+
+        end = (await press(house, question, label))[-1]
+
+        assert isinstance(end, TurnClosed)
+        assert end.error is not None
+        assert end.error.code is ErrorCode.NOT_AUTHORIZED
+        assert await mandates(house) == []
+    assert (tmp_path / "notes/a.md").exists()
 
 
 async def test_always_ends_after_ninety_days_without_use(tmp_path: Path) -> None:
