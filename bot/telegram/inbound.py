@@ -17,6 +17,7 @@ from telegram import MaybeInaccessibleMessage, Message, Update
 from telegram import User as TelegramUser
 from telegram.error import TelegramError
 
+from bot.telegram.groups import GROUPS
 from core.config import LANGS
 from core.messages import ChatAddress, Inbound, InboundKind
 from core.positions import read_position
@@ -94,7 +95,8 @@ Heard = Said | Moved | Command | Tap | Unsupported | Ignored
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """An update before it is stored: where it belongs and who sent it."""
+    """An update before it is stored: where it belongs and who sent it. `kind` is Telegram's name
+    of it."""
 
     update_id: int
     kind: str
@@ -102,37 +104,52 @@ class Screened:
     chat_id: str
     thread_id: str | None
     is_pairing: bool
+    chat_type: str = "private"
 
     @property
     def address(self) -> ChatAddress:
         return ChatAddress(CHANNEL, self.chat_id, self.thread_id)
 
+    @property
+    def is_private(self) -> bool:
+        return self.chat_type == "private"
+
+
+_MESSAGES = ("message", "edited_message", "guest_message")
+_KINDS = (*_MESSAGES, "callback_query", "my_chat_member", "message_reaction")
+
 
 def screen(raw: Any) -> Screened | None:
-    """Who wrote where, of an update that may be for us: a person's, in a private chat.
+    """Who wrote where, of an update that may be for us: a person's, in private or in a group.
 
-    None for anything else: groups, channels, other bots, kinds that are not handled. Raises
-    `KeyError`, `TypeError` or `ValueError` when the update cannot be read at all.
+    Whether what is said in a group is meant for the bot is for `bot.telegram.groups` to say. None
+    for anything else: channels, anonymous administrators, other bots, kinds that are not handled.
+    Raises `KeyError`, `TypeError` or `ValueError` when the update cannot be read at all.
     """
-    for kind in ("message", "edited_message", "callback_query"):
-        if kind not in raw:
-            continue
-        sender = raw[kind]["from"] if kind == "callback_query" else raw[kind].get("from")
-        message = raw[kind].get("message") if kind == "callback_query" else raw[kind]
-        if message is None or sender is None or sender.get("is_bot"):
-            return None
-        if message["chat"]["type"] != "private":
-            return None
-        text = message.get("text")
-        return Screened(
-            update_id=int(raw["update_id"]),
-            kind=kind,
-            sender_id=str(int(sender["id"])),
-            chat_id=str(int(message["chat"]["id"])),
-            thread_id=_thread(message),
-            is_pairing=kind == "message" and bool(_PAIRING.match(str(text or ""))),
-        )
-    return None
+    kind = next((kind for kind in _KINDS if kind in raw), None)
+    if kind is None:
+        return None
+    content = raw[kind]
+    message = content.get("message") if kind == "callback_query" else content
+    # A reaction of a channel or an anonymous administrator names no user.
+    sender = content.get("user" if kind == "message_reaction" else "from")
+    if message is None or sender is None or sender.get("is_bot"):
+        return None
+    if kind in _MESSAGES and "sender_chat" in content:
+        return None
+    chat_type = message["chat"]["type"]
+    if chat_type != "private" and chat_type not in GROUPS and kind != "guest_message":
+        return None
+    text = message.get("text")
+    return Screened(
+        update_id=int(raw["update_id"]),
+        kind=kind,
+        sender_id=str(int(sender["id"])),
+        chat_id=str(int(message["chat"]["id"])),
+        thread_id=_thread(message),
+        is_pairing=kind == "message" and bool(_PAIRING.match(str(text or ""))),
+        chat_type=str(chat_type),
+    )
 
 
 class Lane(StrEnum):

@@ -167,7 +167,7 @@ class Poller:
                 log.warning("unreadable update", extra={"update_id": raw.get("update_id")})
                 rows.append(InboxRow(int(raw["update_id"]), f"{CHANNEL}::", {}))
                 continue
-            if screened is None:
+            if screened is None or not screened.is_private:
                 continue
             sender = screened.sender_id
             if sender not in known:
@@ -226,7 +226,7 @@ def _readable(updates: list[Any]) -> list[Screened]:
     found = []
     for raw in updates:
         with suppress(KeyError, TypeError, ValueError, AttributeError):
-            if (screened := screen(raw)) is not None:
+            if (screened := screen(raw)) is not None and screened.is_private:
                 found.append(screened)
     return found
 

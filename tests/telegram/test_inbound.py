@@ -25,6 +25,7 @@ from core.messages import InboundKind
 ANNA = {"id": 7, "is_bot": False, "first_name": "Anna", "language_code": "it-IT"}
 PRIVATE = {"id": 7, "type": "private", "first_name": "Anna"}
 GROUP = {"id": -100, "type": "supergroup", "title": "Casa"}
+CHANNEL = {"id": -200, "type": "channel", "title": "Notizie"}
 
 
 def update(kind: str = "message", *, sender: Any = ANNA, **fields: Any) -> dict[str, Any]:
@@ -41,17 +42,29 @@ def tap(chat: dict[str, Any] = PRIVATE) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "raw",
     [
-        update(chat=GROUP, text="ciao"),
+        update(chat=CHANNEL, text="ciao"),
+        update(chat=GROUP, sender={**ANNA, "is_bot": True}, sender_chat=GROUP, text="ciao"),
+        update(chat=GROUP, sender_chat=CHANNEL, text="ciao"),
         update(sender=None, text="ciao"),
         update(sender={**ANNA, "is_bot": True}, text="ciao"),
         update("channel_post", text="ciao"),
-        tap(GROUP),
+        tap(CHANNEL),
         {"update_id": 1, "inline_query": {"id": "1"}},
         {"update_id": 1},
     ],
-    ids=["group", "nobody", "bot", "channel", "tap in a group", "inline", "empty"],
+    ids=[
+        "channel",
+        "anonymous administrator",
+        "in the name of a channel",
+        "nobody",
+        "bot",
+        "channel post",
+        "tap in a channel",
+        "inline",
+        "empty",
+    ],
 )
-def test_screen_leaves_out_what_is_not_a_person_in_private(raw):
+def test_screen_leaves_out_what_no_person_sent(raw):
     assert screen(raw) is None
 
 
@@ -67,6 +80,26 @@ def test_screen_leaves_out_what_is_not_a_person_in_private(raw):
 def test_screen_of_a_malformed_update_raises_what_the_poll_expects(raw):
     with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
         screen(raw)
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind"),
+    [
+        (update(chat=GROUP, text="ciao"), "message"),
+        (update("edited_message", chat=GROUP, text="ciao"), "edited_message"),
+        (update("guest_message", chat=CHANNEL, text="ciao"), "guest_message"),
+        (update("my_chat_member", chat=GROUP), "my_chat_member"),
+        (update("message_reaction", chat=GROUP, user=ANNA), "message_reaction"),
+        (update(chat=GROUP, migrate_to_chat_id=-5), "message"),
+        (tap(GROUP), "callback_query"),
+    ],
+    ids=["said", "edited", "guest", "membership", "reaction", "migration", "tap"],
+)
+def test_screen_lets_through_what_a_person_does_in_a_group(raw, kind):
+    found = screen(raw)
+
+    assert found is not None
+    assert (found.kind, found.sender_id, found.is_private) == (kind, "7", False)
 
 
 def test_screen_keys_by_sender_chat_and_topic():
