@@ -31,6 +31,8 @@ TTL_SCHEDULED = timedelta(seconds=3600)
 TTL_MOST = timedelta(seconds=3600)
 
 YES, NO = "yes", "no"
+# Before the key of an option that a button stands for, so that none is taken for another button.
+OPTION = "="
 
 # Beside the values of a question for a place: that an address is going to be typed, and what the
 # address that was typed may mean, `[{"lat", "lon", "address"}]`.
@@ -244,9 +246,10 @@ def parse_answer(field: Field, text: str, *, lang: str, today: date) -> Answer |
 
 
 def answer_of_choice(field: Field, key: str) -> Answer | None:
-    """The answer of a button that stands for one option, or for yes or no (`YES`, `NO`)."""
+    """The answer of a button: of an option (`OPTION` and its key), or yes or no (`YES`, `NO`)."""
     if field.kind is FieldKind.YES_NO:
         return Answer(key == YES, key) if key in {YES, NO} else None
+    key = key.removeprefix(OPTION)
     for option in field.options:
         if option.key == key:
             many = field.kind is FieldKind.MULTI_CHOICE

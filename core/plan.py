@@ -117,10 +117,13 @@ def references_in(value: Any) -> Iterator[Reference]:
 def steps_used(args: Mapping[str, Any]) -> set[int]:
     """Numbers of the earlier steps that a call's arguments speak of."""
     used = {ref.step for ref in references_in(dict(args)) if isinstance(ref, StepReference)}
-    for key in (FROM_STEP, "other_step"):
-        number = as_step_number(args.get(key))
-        if number is not None:
-            used.add(number)
+    fields = args.get("fields")  # of a form, each of which may take the list of a step
+    parts = [args, *(fields if isinstance(fields, list) else ())]
+    for part in parts:
+        for key in (FROM_STEP, "other_step") if isinstance(part, Mapping) else ():
+            number = as_step_number(part.get(key))
+            if number is not None:
+                used.add(number)
     return used
 
 

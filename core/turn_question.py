@@ -21,11 +21,12 @@ from core.dialogs import (
     with_answer,
 )
 from core.execution import cards
-from core.execution.consent import ALWAYS, CHANGE, NO, TYPE, YES, Decision, Question, Shape
+from core.execution.consent import ALWAYS, CHANGE, TYPE, Decision, Question, Shape
 from core.execution.context import TurnContext
 from core.i18n import Texts
 from core.levels.renderer import Renderer
 from core.messages import Block, Button, Expects, FinalKind, Reply
+from core.turn_fields import MOST_BUTTONS, choices_of, listed, notes
 from core.turn_state import TurnState
 
 CANCEL = "cancel"
@@ -37,10 +38,8 @@ _TYPED = frozenset(
         FieldKind.NUMBER,
         FieldKind.DATE,
         FieldKind.FILE_PATH,
-        FieldKind.MULTI_CHOICE,
     }
 )
-_MOST_BUTTONS = 8
 _MOST_CHARS = {
     FieldKind.TEXT: dialogs.MAX_TEXT,
     FieldKind.SECRET: dialogs.MAX_SECRET,
@@ -128,12 +127,13 @@ def show(
             key = "dialog.which_place" if suspension.matches else "dialog.type_address"
             prompt = texts.say(key, lang)
         end = cards.until(suspension.expires_at, texts, lang, context.tz)
-        listed = _listed(field, always=bool(suspension.matches))
-        blocks = (Block("text", prompt + listed), Block("small", end))
+        small = [*notes(suspension, field, texts, lang), end]
+        options = listed(field, always=bool(suspension.matches))
+        blocks = (Block("text", prompt + options), Block("small", " · ".join(small)))
     if suspension.kind is SuspensionKind.APPROVAL:
         choices = cards.choices(question, texts, lang, whole=whole)
     else:
-        choices = _choices(field, texts, lang)
+        choices = choices_of(suspension, field, texts, lang)
         if field.kind is FieldKind.LOCATION and not suspension.is_typing:
             choices.append((TYPE, texts.say("dialog.type", lang)))
         if suspension.kind is not SuspensionKind.CAP:
@@ -141,7 +141,8 @@ def show(
     tokens = {new_token(): choice for choice, _ in choices}
     buttons = [Button(label, token) for token, (_, label) in zip(tokens, choices, strict=True)]
     rows = [tuple(buttons[at : at + _ROW]) for at in range(0, len(buttons), _ROW)]
-    typed = field.kind in _TYPED or suspension.is_typing
+    many = len(field.options) > MOST_BUTTONS
+    typed = field.kind in _TYPED or suspension.is_typing or many
     expects: Expects = "text" if typed else "tap"
     if field.kind is FieldKind.LOCATION and not suspension.is_typing:
         expects = "location"
@@ -239,23 +240,3 @@ def _where(question: Question, texts: Texts, lang: str) -> str:
         return texts.say("dialog.where", lang)
     what = texts.list([target[:80] for target in question.targets], lang)
     return texts.say("dialog.where_for", lang, what=what)
-
-
-def _choices(field: Field, texts: Texts, lang: str) -> list[tuple[str, str]]:
-    """What can be pressed: (choice, label)."""
-    if field.kind is FieldKind.YES_NO:
-        return [
-            (YES, texts.say("dialog.plain_yes", lang)),
-            (NO, texts.say("dialog.no", lang)),
-        ]
-    options = field.options if field.kind is FieldKind.CHOICE else ()
-    return [(option.key, option.label) for option in options[:_MOST_BUTTONS]]
-
-
-def _listed(field: Field, *, always: bool) -> str:
-    """The options by number, where buttons are not enough to say them all."""
-    fits = field.kind is not FieldKind.MULTI_CHOICE and len(field.options) <= _MOST_BUTTONS
-    if fits and not always:
-        return ""
-    lines = [f"{number}. {option.label}" for number, option in enumerate(field.options, 1)]
-    return "\n" + "\n".join(lines)

@@ -12,6 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from core import dialogs
+from core import turn_fields as fields
 from core.clock import Clock
 from core.dialogs import Answer, FieldKind, Suspension, SuspensionKind
 from core.errors import ErrorCode, ErrorInfo, StoreError
@@ -34,11 +35,12 @@ from core.messages import (
     TurnSuspended,
 )
 from core.positions import Position
-from core.store import credentials, grants, kv, outbox, questions, suspensions, turns
+from core.store import credentials, grants, kv, outbox, suspensions, turns
 from core.store.credentials import SealedAnswer
 from core.store.stores import Stores
 from core.store.suspensions import Standing
 from core.turn_ends import TurnEnds
+from core.turn_keeping import is_late_secret, locked, toggle
 from core.turn_places import Emit, Places, place_of
 from core.turn_question import CANCEL, again, are_same, decided, is_whole, shape_of, talk_of
 from core.turn_setup import TurnSetup
@@ -92,9 +94,7 @@ class TurnResume:
         now, here = self._clock.now(), inbound.address.key
         async with self._stores.main.read() as tx:
             taken_before = await kv.get(tx, _answered(inbound))
-            if taken_before is not None:
-                stored = await turns.get(tx, taken_before)
-                return Taken(await self._late.told_again(stored, actor))
+            former = None if taken_before is None else await turns.get(tx, taken_before)
             if inbound.kind is InboundKind.CHOICE:
                 pressed = await suspensions.find_by_token(
                     tx,
@@ -105,6 +105,9 @@ class TurnResume:
                     now=now,
                 )
             open_ones = await suspensions.open_of(tx, here, actor.id, now)
+            granted = await grants.granted_to(tx, actor.id, now)
+        if taken_before is not None:
+            return Taken(await self._late.told_again(former, actor))
         if inbound.kind is InboundKind.CHOICE:
             if pressed is None:
                 expired = ErrorInfo(ErrorCode.QUESTION_EXPIRED)
@@ -120,9 +123,7 @@ class TurnResume:
         asked = dialogs.which(open_ones, inbound.text, reply_to, lang=lang, today=today)
         if asked is None:
             # What answers a secret that is not asked any more is still nobody's request.
-            async with self._stores.main.read() as tx:
-                secret = await questions.asked_secret(tx, here, reply_to)
-            if secret or inbound.data.get("secret") is True:
+            if await is_late_secret(self._stores, inbound):
                 late = ErrorInfo(ErrorCode.QUESTION_EXPIRED)
                 return Taken((self._ends.unkept(inbound, late),))
             told = await self._late.answered_late(inbound, actor, reply_to)
@@ -132,8 +133,14 @@ class TurnResume:
         answer = dialogs.read_answer(asked, inbound.text, lang=lang, today=today)
         if answer is None:
             return await self._missed(inbound, actor, asked)
-        if asked.wants_place:
+        if asked.wants_place and not answer.skipped:
             return await self._placed(inbound, actor, asked, answer.value, emit)
+        if asked.asked.kind is FieldKind.FILE_PATH and not answer.skipped:
+            context = self._setup.context(
+                asked.turn_id, actor, inbound.address, lang, now, "", granted=granted
+            )
+            if not fields.is_within(context.scope, str(answer.value)):
+                return await self._ask_again(inbound, actor, asked, "dialog.not.in_scope")
         return await self._answer(inbound, actor, asked, answer)
 
     async def follow(self, inbound: Inbound) -> None:
@@ -172,10 +179,16 @@ class TurnResume:
         if choice == consent.TYPE:
             after = dialogs.anew(suspension, typing=True)
             return await self._move(inbound, actor, suspension, after, "dialog.typing")
+        if fields.is_toggle(suspension, choice):
+            queued, answered = self._ends.outbox_channels, _answered(inbound)
+            stored, drawn = await toggle(
+                self._stores, self._clock, suspension, choice, answered, queued=queued
+            )
+            return Taken(drawn or await self._late.told_again(stored, actor))
         # A yes with something more to it.
         plain = consent.YES if choice in {consent.ALWAYS, consent.CHANGE} else choice
-        answer = dialogs.answer_of_choice(suspension.asked, plain)
-        if suspension.wants_place:
+        answer = fields.pressed(suspension, plain)
+        if suspension.wants_place and choice != fields.SKIP:
             place = None if answer is None else dialogs.chosen(suspension, answer).value
             return await self._placed(inbound, actor, suspension, place, emit)
         return await self._answer(inbound, actor, suspension, answer, choice)
@@ -216,8 +229,8 @@ class TurnResume:
         which for an approval is a no. `choice`: the button that was pressed; `position`: where
         the person is then."""
         if answer is not None and not suspension.is_last:
-            locked, secret = self._locked(suspension, answer)
-            values = dialogs.with_answer(suspension, locked or answer)
+            kept, secret = locked(self._stores, self._clock, suspension, answer)
+            values = dialogs.with_answer(suspension, kept or answer)
             after = dialogs.advanced(suspension, values)
             key = "dialog.answered"
             return await self._move(
@@ -225,7 +238,7 @@ class TurnResume:
             )
         at_cap = suspension.kind is SuspensionKind.CAP
         approval = at_cap or (suspension.kind is SuspensionKind.APPROVAL and not suspension.fields)
-        answer, secret = self._locked(suspension, answer)
+        answer, secret = locked(self._stores, self._clock, suspension, answer)
         whole = is_whole(suspension)
         decision, key = Decision(False), "dialog.cancelled"
         if whole:
@@ -281,26 +294,6 @@ class TurnResume:
         asked_at = dt.datetime.fromisoformat(data.get("asked_at") or now.isoformat())
         resumed = Resumed(context, state, Resumption(decision, asked_at), error)
         return Taken((settled,), resumed)
-
-    def _locked(
-        self, suspension: Suspension, answer: Answer | None
-    ) -> tuple[Answer | None, SealedAnswer | None]:
-        """The answer as it may be stored: a secret one is its handle, and what is locked."""
-        if (
-            answer is None
-            or answer.skipped
-            or suspension.asked.kind is not FieldKind.SECRET
-            or not isinstance(answer.value, str)
-        ):
-            return answer, None
-        secret = credentials.seal_answer(
-            self._stores.vault,
-            answer_id=self._clock.new_id(),
-            actor_id=suspension.actor_id,
-            turn_id=suspension.turn_id,
-            text=answer.value,
-        )
-        return Answer(secret.handle), secret
 
     async def _missed(self, inbound: Inbound, actor: Actor, suspension: Suspension) -> Taken:
         """An answer that is none: the field is asked again with what would be one; a few times,

@@ -50,6 +50,7 @@ LAYERS = {
     "core.answer_numbers": 1,
     "core.answer_shapes": 1,
     "core.positions": 1,
+    "core.dialog_picks": 1,
     "core.dialogs": 1,
     # 2 adapters
     "core.catalog.digests": 2,
@@ -110,6 +111,8 @@ LAYERS = {
     "core.turn_buttons": 4,
     "core.turn_again": 4,
     "core.turn_ends": 4,
+    "core.turn_fields": 4,
+    "core.turn_keeping": 4,
     "core.turn_offers": 4,
     "core.turn_places": 4,
     "core.turn_question": 4,

@@ -11,9 +11,11 @@ from typing import Any
 
 from core.dialogs import MAX_FIELDS, Field, FieldKind, Option, SuspensionKind
 from core.errors import CallRefused, ErrorCode
+from core.execution.arguments import Lookup
 from core.execution.consent import Decision, NeedsAnswer, Question
 from core.llm.client import ToolSpec
 from core.observation import Observation
+from core.plan import as_step_number
 
 GET_INPUTS = "get_inputs"
 GET_APPROVAL = "get_approval"
@@ -48,6 +50,7 @@ _FORMS: Mapping[str, Mapping[str, Any]] = {
                     "prompt": _TEXT,
                     "kind": {"enum": _KINDS},
                     "options": _OPTIONS,
+                    "from_step": {"type": "integer"},
                     "optional": {"type": "boolean"},
                 },
                 "required": ["var", "prompt", "kind"],
@@ -55,7 +58,7 @@ _FORMS: Mapping[str, Mapping[str, Any]] = {
         }
     },
     GET_LOCATION: {"prompt": _TEXT},
-    CHOOSE: {"prompt": _TEXT, "options": _OPTIONS},
+    CHOOSE: {"prompt": _TEXT, "options": _OPTIONS, "from_step": {"type": "integer"}},
 }
 
 
@@ -69,12 +72,31 @@ def specs(lang: str) -> list[ToolSpec]:
             {
                 "type": "object",
                 "properties": dict(_FORMS[name]),
-                "required": list(_FORMS[name]),
+                "required": [key for key in _FORMS[name] if key not in {"options", "from_step"}],
                 "additionalProperties": False,
             },
         )
         for name in (GET_INPUTS, CHOOSE)
     ]
+
+
+def with_lists(tool: str, args: Mapping[str, Any], lookup: Lookup) -> dict[str, Any]:
+    """Resolved arguments with the lists that fields take from earlier steps. Raises
+    `CallRefused(bad_reference)` for a step that brought none."""
+    fields = args.get("fields")
+    if tool != GET_INPUTS or not isinstance(fields, list):
+        return dict(args)
+    return {**args, "fields": [_with_list(one, lookup) for one in fields]}
+
+
+def _with_list(field: Any, lookup: Lookup) -> Any:
+    if not isinstance(field, Mapping) or field.get("from_step") is None:
+        return field
+    number = as_step_number(field["from_step"])
+    items = None if number is None else lookup.step(number).items()
+    if items is None:
+        raise CallRefused(ErrorCode.BAD_REFERENCE, "from_step: a step that brought a list")
+    return {**{k: v for k, v in field.items() if k != "from_step"}, "options": items}
 
 
 def answer_of(tool: str, args: Mapping[str, Any], decision: Decision | None) -> Observation:

@@ -147,6 +147,7 @@ class Gate:
             if step.tool == FINAL_ANSWER:
                 return Observation(ok=True, content=str(attempt.resolved.get("text", "")))
             if step.tool in asking.ASKING:
+                attempt.resolved = asking.with_lists(step.tool, attempt.resolved, lookup)
                 answer = asking.answer_of(step.tool, attempt.resolved, attempt.decision)
                 whose = sources.of_answer(step.args, context, state)
                 return replace(answer, provenance=whose)
