@@ -78,15 +78,17 @@ def typed_in(state: TurnState) -> tuple[str, ...]:
 
 def of_answer(args: Mapping[str, Any], context: TurnContext, state: TurnState) -> Provenance:
     """Whose words the answer to a question of a plan or model is: the person's. But what they
-    picked from what the outside offered is the outside's still: a label says little of what hangs
-    on it. `args` are the asking tool's, as they were proposed."""
+    picked from an offer they did not write, and from what the outside offered it is the outside's
+    still: a label says little of what hangs on it. `args` are the asking tool's, as proposed."""
     fields = args.get("fields")
     offers = "fields" not in args or any(
         isinstance(field, Mapping) and "choice" in str(field.get("kind"))
         for field in (fields if isinstance(fields, list) else [])
     )
     outside = knew_external(context, state) or of_steps(args, state) is Provenance.EXTERNAL
-    return Provenance.EXTERNAL if offers and outside else Provenance.USER
+    if not offers:
+        return Provenance.USER
+    return Provenance.EXTERNAL if outside else Provenance.OWN
 
 
 def ground_of(context: TurnContext, state: TurnState) -> Ground:

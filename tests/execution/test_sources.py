@@ -139,13 +139,13 @@ def test_answer_that_may_repeat_the_outside_is_external_for_the_next_turn(
     [
         ({"fields": [{"var": "a", "kind": "text"}]}, state(PAGE), Provenance.USER),
         ({"fields": [{"var": "a", "kind": "choice"}]}, state(PAGE), Provenance.EXTERNAL),
-        ({"fields": [{"var": "a", "kind": "multi_choice"}]}, state(NOTE), Provenance.USER),
+        ({"fields": [{"var": "a", "kind": "multi_choice"}]}, state(NOTE), Provenance.OWN),
         ({"prompt": "?", "from_step": 1}, state(PAGE, plan=BLIND), Provenance.EXTERNAL),
-        ({"prompt": "?", "options": ["a", "b"]}, state(PAGE, plan=BLIND), Provenance.USER),
+        ({"prompt": "?", "options": ["a", "b"]}, state(PAGE, plan=BLIND), Provenance.OWN),
         ({"prompt": "?", "options": ["a", "b"]}, state(PAGE), Provenance.EXTERNAL),
     ],
 )
-def test_answer_of_a_person_is_theirs_unless_the_outside_offered_it(
+def test_answer_of_a_person_is_theirs_when_they_wrote_it_themselves(
     tmp_path: Path, args: dict[str, Any], turn: TurnState, expected: Provenance
 ) -> None:
     assert sources.of_answer(args, talking(tmp_path), turn) is expected
