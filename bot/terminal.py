@@ -258,7 +258,7 @@ class Terminal:
                 case TurnClosed() | TurnSuspended():
                     answer = Answer(event, steps, settled, changed)
                 case QuestionSettled():
-                    settled.append(event.text)
+                    settled += [event.text] if event.text else []
                 case ButtonsChanged():
                     changed = event.reply
                 case _:

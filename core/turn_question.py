@@ -173,6 +173,8 @@ def decided(
 ) -> tuple[Decision, str]:
     """What an answer to the last field decides (None: the question is dropped, which for an
     approval is a no), and the text that says so in the question's place."""
+    if not is_whole(suspension):
+        return Decision(False), "dialog.cancelled"
     at_cap = suspension.kind is SuspensionKind.CAP
     approval = at_cap or (suspension.kind is SuspensionKind.APPROVAL and not suspension.fields)
     agreed = answer is not None and (not approval or answer.value is True)
@@ -184,7 +186,9 @@ def decided(
         question_of(suspension).changed,
     )
     if not approval:
-        return decision, "dialog.cancelled" if answer is None else "dialog.answered"
+        chosen = suspension.asked.kind is FieldKind.CHOICE
+        answered = "dialog.chosen" if chosen else "dialog.answered"
+        return decision, "dialog.cancelled" if answer is None else answered
     if at_cap:
         return decision, "cap.extended" if agreed else "cap.left"
     if not agreed:

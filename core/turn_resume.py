@@ -17,7 +17,6 @@ from core.clock import Clock
 from core.dialogs import Answer, FieldKind, Suspension, SuspensionKind
 from core.errors import ErrorCode, ErrorInfo, StoreError
 from core.execution import consent
-from core.execution.consent import Decision
 from core.execution.context import TurnContext
 from core.execution.invoke import Gate
 from core.i18n import Texts
@@ -239,12 +238,10 @@ class TurnResume:
         at_cap = suspension.kind is SuspensionKind.CAP
         approval = at_cap or (suspension.kind is SuspensionKind.APPROVAL and not suspension.fields)
         answer, secret = locked(self._stores, self._clock, suspension, answer)
-        whole = is_whole(suspension)
-        decision, key = Decision(False), "dialog.cancelled"
-        if whole:
-            decision, key = decided(suspension, answer, choice)
+        decision, key = decided(suspension, answer, choice)
         place = "" if position is None or answer is None else position.label
-        key = "dialog.placed" if place and whole else key
+        key = "dialog.placed" if place else key
+        said = answer.said if answer is not None else ""
         now = self._clock.now()
         async with self._stores.main.write() as tx:
             claimed = await suspensions.claim(tx, suspension.id, now)
@@ -255,7 +252,7 @@ class TurnResume:
                 if secret is not None:
                     await credentials.keep_answer(tx, secret, now)
                 settled = await self._late.settle(
-                    tx, suspension, stored.lang, actor, key, place=place
+                    tx, suspension, stored.lang, actor, key, place=place, said=said
                 )
                 if position is not None:
                     await self._places.keep(tx, actor, position)
@@ -272,7 +269,7 @@ class TurnResume:
         except StoreError:
             state = lost_state(stored)
             error = ErrorInfo(ErrorCode.INTERRUPTED)
-        if not whole:
+        if not is_whole(suspension):
             error = ErrorInfo(ErrorCode.INTERRUPTED)
         data = suspension.data
         context = self._setup.context(

@@ -32,6 +32,16 @@ from core.turn_state import TurnState
 
 # A turn that waits at a cap then ends as the cap does.
 _UNANSWERED = frozenset({ErrorCode.QUESTION_EXPIRED, ErrorCode.CANCELLED})
+# Typed, and left there: to say that it was answered would only be one more message.
+_SEEN_IN_THE_CHAT = frozenset(
+    {
+        FieldKind.TEXT,
+        FieldKind.NUMBER,
+        FieldKind.DATE,
+        FieldKind.FILE_PATH,
+        FieldKind.MULTI_CHOICE,
+    }
+)
 
 
 class Unanswered:
@@ -153,10 +163,13 @@ class Unanswered:
         key: str,
         **params: str,
     ) -> QuestionSettled:
-        """What stands in the question's place from now on."""
+        """What stands in the question's place from now on: nothing where the person's own words
+        stand under it."""
         now = self._clock.now()
         time = self._texts.time(now, lang, self._setup.zone(actor))
         text = self._texts.say(key, lang, time=time, **params)
+        if key == "dialog.answered" and suspension.asked.kind in _SEEN_IN_THE_CHAT:
+            text = ""
         channel = ChatAddress.from_key(suspension.conversation).channel
         queued = channel in self._ends.outbox_channels
         shown = suspension.prompt_key if queued else None

@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from core.execution import keeping
 from core.execution.context import TurnContext
@@ -146,7 +147,11 @@ class _Words:
 
     def _when(self, facts: Mapping[str, Any], name: str) -> str:
         moment = dt.datetime.fromisoformat(str(facts[name]))
-        return self.texts.datetime(moment, self.context.lang, self.context.tz)
+        lang, tz = self.context.lang, self.context.tz
+        zone = ZoneInfo(tz)
+        if moment.astimezone(zone).date() == self.context.now.astimezone(zone).date():
+            return self.texts.time(moment, lang, tz)
+        return self.texts.datetime(moment, lang, tz)
 
     @property
     def _renderer(self) -> Renderer:

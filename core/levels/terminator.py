@@ -261,7 +261,8 @@ def _name(entry: Mapping[str, Any]) -> str:
     source, path = entry.get("source"), entry.get("path")
     if source and path:
         return f"{source} → {path}"
-    return str(path or entry.get("url") or entry.get("id") or entry.get("name") or "")
+    named = (entry.get(key) for key in ("url", "name", "title", "subject", "id"))
+    return str(path or next(filter(None, named), ""))
 
 
 def _used(steps: Sequence[StepRecord]) -> list[StepRecord]:

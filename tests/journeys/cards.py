@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,7 @@ def _one_file(stage: Stage, lang: str) -> None:
 
 
 def _many_files(stage: Stage, lang: str) -> None:
+    shutil.rmtree(stage.notes / "Archivio", ignore_errors=True)
     folder = stage.notes / "Download"
     folder.mkdir(exist_ok=True)
     for number in range(24):
@@ -106,7 +108,7 @@ def _often(player: Player, request: str) -> None:
 
 def _always(player: Player, request: str) -> None:
     for _ in range(2):
-        _one_file(player.stage, player.lang)
+        _many_files(player.stage, player.lang)
         player.say(request)
         player.press("(?i)sempre|always")
 
@@ -292,17 +294,6 @@ SCENES: tuple[Scene, ...] = (
         _many_files,
     ),
     Scene(
-        "approval outside",
-        "Approval: the address comes from what was read",
-        {
-            "it": "leggi la posta in ~/notes/posta e manda la risposta: Le avete?",
-            "en": "read the mail in ~/notes/mail and send the answer: Le avete?",
-        },
-        (_reads_mail, _sends_outside),
-        _says_yes,
-        _a_mailbox,
-    ),
-    Scene(
         "approval shortened",
         "Approval: the same again and again",
         {"it": "elimina la bozza ~/notes/bozza.md", "en": "delete the draft ~/notes/bozza.md"},
@@ -312,9 +303,16 @@ SCENES: tuple[Scene, ...] = (
     Scene(
         "approval always",
         "Approval: always for this request",
-        {"it": "elimina sempre ~/notes/bozza.md", "en": "always delete ~/notes/bozza.md"},
-        (_deletes("~/notes/bozza.md"),),
+        {
+            "it": "sposta i pdf da ~/notes/Download in ~/notes/Archivio",
+            "en": "move the pdfs from ~/notes/Download to ~/notes/Archivio",
+        },
+        (
+            _DELETE_ALL[0],
+            lambda lang: ("move_files", {"from_step": 1, "dst": "~/notes/Archivio"}),
+        ),
         _always,
+        _many_files,
     ),
     Scene(
         "approval guest",
@@ -440,6 +438,17 @@ SCENES: tuple[Scene, ...] = (
         {"it": "scrivi tutti i passi", "en": "write all the steps"},
         [_step_of_many(n) for n in range(14)],
         _reaches_cap,
+    ),
+    Scene(
+        "approval outside",
+        "Approval: the address comes from what was read",
+        {
+            "it": "leggi la posta in ~/notes/posta e manda la risposta: Le avete?",
+            "en": "read the mail in ~/notes/mail and send the answer: Le avete?",
+        },
+        (_reads_mail, _sends_outside),
+        _says_yes,
+        _a_mailbox,
     ),
     Scene(
         "restart",

@@ -165,7 +165,7 @@ def run(call):
         json.dump(sent, file)
     if call.args.get("slow"):
         time.sleep(20)
-    return done([item(id=name, subject=sent["subject"], sender=sent["to"])])
+    return done([item(name=sent["to"], id=name, subject=sent["subject"], sender=sent["to"])])
 
 
 def preview(call):
