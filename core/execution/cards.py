@@ -47,7 +47,7 @@ def card(
     end = until(expires_at, texts, lang, renderer.tz)
     if question.shape is Shape.ADDRESS:
         return (*_addresses(question, renderer), Block("small", end))
-    names = [renderer.path(target) for target in question.targets]
+    names = [renderer.path(target) for target in _acted_on(question)]
     asked = _asked(question, names, renderer)
     if question.brief and not whole:
         return (Block("text", texts.say("consent.brief", lang, what=asked, until=end)),)
@@ -85,7 +85,7 @@ def choices(
     if question.changeable is not None:
         found.append((CHANGE, texts.say("dialog.change", lang)))
     found.append((NO, texts.say("dialog.no", lang)))
-    hidden = question.shape is not Shape.ADDRESS and len(question.targets) > (
+    hidden = question.shape is not Shape.ADDRESS and len(_acted_on(question)) > (
         1 if question.brief else MOST_NAMED
     )
     if hidden and not whole:
@@ -95,6 +95,17 @@ def choices(
 
 def until(expires_at: datetime, texts: Texts, lang: str, tz: str) -> str:
     return texts.say("dialog.until", lang, time=texts.time(expires_at, lang, tz))
+
+
+def _acted_on(question: Question) -> tuple[str, ...]:
+    """The targets without the places that things are put into: a card counts the things."""
+    to = question.destination
+    if to is None:
+        return question.targets
+    inside = f"{to.rstrip('/')}/"
+    return tuple(t for t in question.targets if t != to and not t.startswith(inside)) or (
+        question.targets
+    )
 
 
 def _asked(question: Question, names: Sequence[str], renderer: Renderer) -> str:

@@ -17,7 +17,7 @@ from core.execution.consent import Source
 from core.execution.context import TurnContext, provenance_of_turn
 from core.execution.grounding import Ground
 from core.execution.policy import is_spoken_of
-from core.observation import Provenance
+from core.observation import Effects, Provenance
 from core.plan import FROM_STEP, steps_used
 from core.turn_state import StepRecord, TurnState
 
@@ -191,7 +191,8 @@ def where_from(
     wanted = {Provenance.OWN, Provenance.USER} if private else {Provenance.EXTERNAL}
     named: list[str] = []
     for record in reversed(state.steps):
-        if record.observation.provenance in wanted and record.observation.ok:
+        seen = record.observation
+        if seen.provenance in wanted and seen.ok and seen.effects is Effects.NONE:
             for entry in record.observation.entries or ():
                 name = next((str(entry[key]) for key in _NAMES if entry.get(key)), "")
                 if not name:

@@ -461,3 +461,20 @@ async def test_inputs_that_cannot_be_asked_are_told_to_the_model(
 
         assert isinstance(end, TurnClosed)
         assert json.loads(model.asked[1].last_result)["error"]["code"] == "invalid_args"
+
+
+async def test_card_of_a_move_counts_what_is_moved_and_not_where_it_goes(tmp_path: Path) -> None:
+    for number in range(24):
+        note(tmp_path, f"{number:02}.md")
+    found = ("find_files", {"base_path": "notes", "patterns": ["*.md"]})
+    rules = [
+        Rule(user="sposta", after=0, calls=[found]),
+        Rule(user="sposta", after=1, calls=[("move_files", {"from_step": 1, "dst": "archivio"})]),
+        Rule(user="sposta", after=2, text="Fatto."),
+    ]
+    async with open_scripted(tmp_path, rules) as (house, _):
+        question = await asked(house, "sposta i md di notes in archivio")
+
+        card = question.reply.plain
+        assert "24 elementi" in card.splitlines()[0]
+        assert "48" not in card
