@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -97,7 +98,7 @@ def env(cli: Cli, note: Path) -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("answer", "exists"), [("2", True), ("sì", False)], ids=["no by number", "yes by word"]
+    ("answer", "exists"), [("✋ No", True), ("sì", False)], ids=["no by number", "yes by word"]
 )
 def test_terminal_asks_at_the_prompt_and_goes_on(
     env: dict[str, str], note: Path, answer: str, exists: bool
@@ -108,7 +109,8 @@ def test_terminal_asks_at_the_prompt_and_goes_on(
     person.until("1. ✅")
     person.until("Numero della scelta")
 
-    person.type(f"{answer}\n")
+    numbered = re.search(rf"(\d+)\. {answer}", person.seen)
+    person.type(f"{numbered[1] if numbered else answer}\n")
 
     person.until("alle ")
     person.until("Tu: ")
