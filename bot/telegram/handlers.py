@@ -17,7 +17,6 @@ from bot.telegram import standing
 from bot.telegram.answers import Answers, Hears
 from bot.telegram.commands import Commands, RunningTurn
 from bot.telegram.inbound import (
-    CHANNEL,
     Command,
     Heard,
     Ignored,
@@ -27,11 +26,11 @@ from bot.telegram.inbound import (
     Tap,
     Unsupported,
     read,
-    tap_id,
 )
 from bot.telegram.outbox_sender import OutboxSender
 from bot.telegram.pairing import Pairing
 from bot.telegram.presenter import Presenter
+from bot.telegram.screening import CHANNEL, tap_id
 from core.clock import Clock
 from core.errors import ErrorCode, StoreError
 from core.i18n import Texts

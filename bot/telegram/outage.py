@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from telegram import Bot
 from telegram.error import TelegramError
 
-from bot.telegram.inbound import CHANNEL, Screened
+from bot.telegram.screening import CHANNEL, Screened
 from core.errors import StoreError
 from core.i18n import Texts
 from core.store import actors

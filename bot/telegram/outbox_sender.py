@@ -13,8 +13,8 @@ from datetime import timedelta
 
 from bot.telegram.delivery import REPEAT_MARK, Delivery, Outcome
 from bot.telegram.faults import Fault, FaultKind, backoff_s
-from bot.telegram.inbound import CHANNEL
 from bot.telegram.pacing import Gate
+from bot.telegram.screening import CHANNEL
 from core.clock import Clock
 from core.errors import StoreError
 from core.store import outbox

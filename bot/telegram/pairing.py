@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bot.telegram.inbound import CHANNEL, Origin
+from bot.telegram.inbound import Origin
+from bot.telegram.screening import CHANNEL
 from core.clock import Clock
 from core.i18n import Texts
 from core.messages import Role

@@ -17,8 +17,8 @@ from telegram.error import Conflict, InvalidToken, TelegramError
 
 from bot.telegram.client import PollingBot
 from bot.telegram.faults import FaultKind, backoff_s, classify
-from bot.telegram.inbound import CHANNEL, Screened, screen, without_words
 from bot.telegram.outage import Outage
+from bot.telegram.screening import CHANNEL, Screened, screen, without_words
 from core.clock import Clock
 from core.errors import SettingsInvalid, StoreError
 from core.i18n import Texts

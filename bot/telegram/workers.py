@@ -15,7 +15,7 @@ from typing import Any
 
 from bot.telegram.faults import backoff_s
 from bot.telegram.handlers import Handlers
-from bot.telegram.inbound import CHANNEL, Lane, lane
+from bot.telegram.screening import CHANNEL, Lane, lane
 from core.errors import StoreError
 from core.messages import ChatAddress
 from core.store import inbox

@@ -9,17 +9,14 @@ import pytest
 from bot.telegram.inbound import (
     Command,
     Ignored,
-    Lane,
     Moved,
     Said,
     Tap,
     Unsupported,
-    lane,
     lang_of,
     read,
-    screen,
-    without_words,
 )
+from bot.telegram.screening import Lane, lane, screen, without_words
 from core.messages import InboundKind
 
 ANNA = {"id": 7, "is_bot": False, "first_name": "Anna", "language_code": "it-IT"}

@@ -1,0 +1,139 @@
+"""Which updates are for us, what is kept of them, and in which lane they are worked. Pure.
+
+Works on updates as Telegram wrote them, before anything is stored, and needs no more than who
+wrote where. What an update means is read later, by `inbound`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from bot.telegram.groups import GROUPS
+from core.messages import ChatAddress
+
+CHANNEL = "telegram"
+
+# Commands for the turn that runs, past the queue of the chat.
+_CONTROL = re.compile(r"/(?:stop|status)(?:@\w+)?(?:\s|$)", re.IGNORECASE)
+_PAIRING = re.compile(r"\s*/(?:start|pair)(?:@\w+)?\s+\S", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """An update before it is stored: where it belongs and who sent it. `kind` is Telegram's name
+    of it."""
+
+    update_id: int
+    kind: str
+    sender_id: str
+    chat_id: str
+    thread_id: str | None
+    is_pairing: bool
+    chat_type: str = "private"
+
+    @property
+    def address(self) -> ChatAddress:
+        return ChatAddress(CHANNEL, self.chat_id, self.thread_id)
+
+    @property
+    def is_private(self) -> bool:
+        return self.chat_type == "private"
+
+
+_MESSAGES = ("message", "edited_message", "guest_message")
+_KINDS = (*_MESSAGES, "callback_query", "my_chat_member", "message_reaction")
+
+
+def screen(raw: Any) -> Screened | None:
+    """Who wrote where, of an update that may be for us: a person's, in private or in a group.
+
+    Whether what is said in a group is meant for the bot is for `bot.telegram.groups` to say. None
+    for anything else: channels, anonymous administrators, other bots, kinds that are not handled.
+    Raises `KeyError`, `TypeError` or `ValueError` when the update cannot be read at all.
+    """
+    kind = next((kind for kind in _KINDS if kind in raw), None)
+    if kind is None:
+        return None
+    content = raw[kind]
+    message = content.get("message") if kind == "callback_query" else content
+    # A reaction of a channel or an anonymous administrator names no user.
+    sender = content.get("user" if kind == "message_reaction" else "from")
+    if message is None or sender is None or sender.get("is_bot"):
+        return None
+    if kind in _MESSAGES and "sender_chat" in content:
+        return None
+    chat_type = message["chat"]["type"]
+    if chat_type != "private" and chat_type not in GROUPS and kind != "guest_message":
+        return None
+    text = message.get("text")
+    return Screened(
+        update_id=int(raw["update_id"]),
+        kind=kind,
+        sender_id=str(int(sender["id"])),
+        chat_id=str(int(message["chat"]["id"])),
+        thread_id=_thread(message),
+        is_pairing=kind == "message" and bool(_PAIRING.match(str(text or ""))),
+        chat_type=str(chat_type),
+    )
+
+
+class Lane(StrEnum):
+    """Where a stored update is worked: behind the others of its chat, or past them."""
+
+    QUEUE = "queue"
+    PAST = "past"
+    TAP = "tap"
+    """Answered at once, then worked in the queue: what it sets going waits for the turn there."""
+    EDIT = "edit"
+
+
+def lane(raw: Any) -> Lane:
+    """The lane of a stored update, by its raw form. What cannot be told goes into the queue."""
+    if not isinstance(raw, Mapping):
+        return Lane.QUEUE
+    if "callback_query" in raw:
+        return Lane.TAP
+    if "edited_message" in raw:
+        edited = raw["edited_message"]
+        moved = isinstance(edited, Mapping) and "location" in edited
+        return Lane.PAST if moved else Lane.EDIT
+    message = raw.get("message")
+    text = message.get("text") if isinstance(message, Mapping) else None
+    return Lane.PAST if isinstance(text, str) and _CONTROL.match(text.strip()) else Lane.QUEUE
+
+
+def tap_id(raw: Mapping[str, Any]) -> str:
+    """The id by which a stored tap is answered; empty when it has none."""
+    query = raw.get("callback_query")
+    return str(query.get("id") or "") if isinstance(query, Mapping) else ""
+
+
+def without_words(raw: Mapping[str, Any], *, keep_text: bool = False) -> dict[str, Any]:
+    """The update of a stranger with what the neutral line needs and nothing they wrote.
+
+    `keep_text` for a pairing command, whose code is still to be checked.
+    """
+    message = raw["message"]
+    sender = message["from"]
+    kept: dict[str, Any] = {
+        "message_id": message["message_id"],
+        "date": message["date"],
+        "chat": {"id": message["chat"]["id"], "type": "private"},
+        "from": {"id": sender["id"], "is_bot": False, "first_name": ""},
+        "text": "",
+    }
+    if "language_code" in sender:
+        kept["from"]["language_code"] = str(sender["language_code"])[:8]
+    if keep_text:
+        kept["text"] = str(message["text"])[:100]
+        kept["from"]["first_name"] = str(sender.get("first_name") or "")[:64]
+    return {"update_id": raw["update_id"], "message": kept}
+
+
+def _thread(message: Mapping[str, Any]) -> str | None:
+    thread = message.get("message_thread_id")
+    return str(int(thread)) if thread is not None and message.get("is_topic_message") else None
