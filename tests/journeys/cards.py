@@ -234,7 +234,7 @@ def _types_place(player: Player, request: str) -> None:
 def _lets_expire(player: Player, request: str) -> None:
     player.say(request)
     player.expire()
-    player.press("(?i)di nuovo|again")
+    player.press("^🔁")
     player.press("^✋")
 
 
