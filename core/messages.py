@@ -128,6 +128,25 @@ class Button:
     kind: ButtonKind = "tap"
 
 
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that goes along with a reply: the canonical path of a regular file that its person
+    may read, the name it is to have, and its size in bytes when that was decided."""
+
+    path: str
+    name: str
+    media_type: str = "application/octet-stream"
+    size: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "name": self.name,
+            "media_type": self.media_type,
+            "size": self.size,
+        }
+
+
 Expects = Literal["tap", "text", "location"]
 
 
@@ -138,7 +157,7 @@ class Reply:
 
     A question `expects` a tap, a text or a place, and may have `buttons`, row by row; `secret`
     says that the answer is to be taken out of the chat. Buttons of a reply that expects nothing
-    are things that can be done about it, now or later.
+    are things that can be done about it, now or later. `attachments` follow the words.
     """
 
     blocks: tuple[Block, ...]
@@ -149,6 +168,7 @@ class Reply:
     buttons: tuple[tuple[Button, ...], ...] = ()
     expects: Expects | None = None
     secret: bool = False
+    attachments: tuple[Attachment, ...] = ()
 
     @property
     def plain(self) -> str:
@@ -165,6 +185,11 @@ class Reply:
             "buttons": [[[b.label, b.token, b.kind] for b in row] for row in self.buttons],
             "expects": self.expects,
             "secret": self.secret,
+            **(
+                {"attachments": [file.to_json() for file in self.attachments]}
+                if self.attachments
+                else {}
+            ),
         }
 
     @classmethod
@@ -178,6 +203,7 @@ class Reply:
             tuple(tuple(Button(*b) for b in row) for row in data.get("buttons") or ()),
             data.get("expects"),
             data.get("secret") is True,
+            tuple(Attachment(**file) for file in data.get("attachments") or ()),
         )
 
 

@@ -11,12 +11,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from telegram import Bot, InlineKeyboardMarkup, InputFile, LinkPreviewOptions
+from telegram import Bot, InlineKeyboardMarkup, LinkPreviewOptions
 from telegram.error import TelegramError
 
 from bot.telegram import standing
 from bot.telegram.faults import EditAgain, Fault, FaultKind, classify
-from bot.telegram.formatting import render, with_note
+from bot.telegram.files_out import File, FilesOut, parcels
+from bot.telegram.formatting import Document, Words, render, unformatted, with_note
 from bot.telegram.keyboards import Markup, is_question, markup, may_settle
 from bot.telegram.pacing import Gate
 from bot.telegram.parts import Part, clean
@@ -49,6 +50,22 @@ class Outcome:
     fault: Fault | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """How many pieces of a message have gone out, and which message shows its last words."""
+
+    count: int = 0
+    message_id: int | None = None
+
+    def to_text(self) -> str:
+        return f"{self.count}:{self.message_id or ''}"
+
+    @classmethod
+    def from_text(cls, text: str) -> _Sent:
+        count, _, message_id = text.partition(":")
+        return cls(int(count or 0), int(message_id) if message_id else None)
+
+
 class Delivery:
     """Says messages of one bot; progress messages of their turns become or make way for them."""
 
@@ -60,9 +77,12 @@ class Delivery:
         self._gate = gate
         self._texts = texts
         self._presenter = presenter
-        self._settling = Settling(bot=bot, store=store, gate=gate, repeat_mark=REPEAT_MARK)
-        # How many parts of a message have gone out, by its first key; kept on disk too.
-        self._parts_sent: dict[str, int] = {}
+        self._settling = Settling(
+            bot=bot, store=store, gate=gate, texts=texts, repeat_mark=REPEAT_MARK
+        )
+        self._files = FilesOut(bot, gate, texts)
+        # How far a message has gone out, by its first key; kept on disk too.
+        self._sent: dict[str, _Sent] = {}
         self._noted: set[str] = set()
 
     async def send(self, item: OutboxItem) -> Outcome:
@@ -84,7 +104,7 @@ class Delivery:
 
     async def forget(self, tx: Transaction, item: OutboxItem) -> None:
         """Drop what was noted for a message that has been said or given up."""
-        self._parts_sent.pop(_first_key(item), None)
+        self._sent.pop(_first_key(item), None)
         if item.attempts > 1 or _first_key(item) in self._noted:
             self._noted.discard(_first_key(item))
             await kv.delete(tx, _PARTS_KEY + _first_key(item))
@@ -106,38 +126,44 @@ class Delivery:
         if (shown := questions.redrawn_key(item.body)) is not None:
             return await self._settling.redraw(item, shown)
         reply = Reply.from_json(item.body)
+        words = Words.of(self._texts, reply.lang)
+        rendered = render(reply, words, room=ROOM if may_settle(reply) else 0)
         keyboard = self._keyboard(item, reply)
-        rendered = render(
-            reply,
-            too_long=self._texts.say("telegram.too_long", reply.lang),
-            empty=self._texts.say("telegram.empty", reply.lang),
-            room=ROOM if may_settle(reply) else 0,
-        )
-        first_key = _first_key(item)
-        at = await self._first_part(item, first_key)
-        parts = rendered.parts[at:]
-        if reply.repeated and parts:
-            *alone, first = with_note(parts[0], self._texts.say("telegram.repeated", reply.lang))
-            parts = (first, *parts[1:])
-            for note in alone:
-                await self._send_part(item, note)
-        message_id: int | None = None
-        for number, part in enumerate(parts):
-            is_last = number == len(parts) - 1 and rendered.document is None
-            under = keyboard if is_last else None
-            edited = None
-            if at == 0 and number == 0:
-                edited = await self._into_progress(item, part, under)
-            message_id = edited or await self._send_part(item, part, under)
-            self._parts_sent[first_key] = at = at + 1
-            if number < len(parts) - 1 or rendered.document is not None:
-                self._noted.add(first_key)
-                async with self._store.write() as tx:
-                    await kv.put(tx, _PARTS_KEY + first_key, str(at))
-        if rendered.document is not None:
-            message_id = await self._send_document(item, reply.lang, rendered.document, keyboard)
-        self._parts_sent.pop(first_key, None)
-        return message_id
+        texts = () if rendered.document is None else (rendered.document,)
+        packed: list[list[File]] = [[file] for file in (*texts, *rendered.tables)]
+        packed += parcels(reply.attachments)
+        # The keyboard hangs under the last words; these are a file when they are too many.
+        words_end = len(rendered.parts) + len(texts)
+        end = len(rendered.parts) + len(packed)
+        done = await self._sent_before(item)
+        note = ""
+        if reply.repeated and done.count < end:
+            note = self._texts.say("telegram.repeated", reply.lang)
+        while (at := done.count) < end:
+            under = keyboard if at == words_end - 1 else None
+            if at < len(rendered.parts):
+                message_id = await self._say(item, rendered.parts[at], under, at=at, note=note)
+            else:
+                message_id = await self._files.send(
+                    item.address, packed[at - len(rendered.parts)], reply.lang, under, note=note
+                )
+            note = ""
+            last = message_id if at < words_end else done.message_id
+            done = _Sent(at + 1, last)
+            await self._note_sent(item, done, is_last=at + 1 == end)
+        self._sent.pop(_first_key(item), None)
+        return done.message_id
+
+    async def _say(
+        self, item: OutboxItem, part: Part, keyboard: Markup | None, *, at: int, note: str
+    ) -> int:
+        """Say one part; the first in the place of a young progress message."""
+        if note:
+            *alone, part = with_note(part, note)
+            for one in alone:
+                await self._send_part(item, one)
+        edited = await self._into_progress(item, part, keyboard) if at == 0 else None
+        return edited or await self._send_part(item, part, keyboard)
 
     async def _last_resort(self, item: OutboxItem, fault: Fault) -> Outcome:
         """What Telegram does not take as a message, not even plain, goes out as a file."""
@@ -145,23 +171,32 @@ class Delivery:
             return Outcome(item, fault=fault)
         log.warning("message refused, sent as a file", extra={"detail": fault.detail})
         reply = Reply.from_json(item.body)
+        name = self._texts.say("telegram.file_name", reply.lang)
+        whole = Document(name, clean(reply.plain).encode())
         try:
             keyboard = self._keyboard(item, reply)
-            return Outcome(
-                item, await self._send_document(item, reply.lang, reply.plain, keyboard)
-            )
+            sent = await self._files.send(item.address, [whole], reply.lang, keyboard)
+            return Outcome(item, sent)
         except TelegramError as exc:
             return Outcome(item, fault=classify(exc))
 
-    async def _first_part(self, item: OutboxItem, first_key: str) -> int:
-        """The part at which to go on: 0, but for a message that was interrupted."""
+    async def _sent_before(self, item: OutboxItem) -> _Sent:
+        """Where to go on: at the beginning, but for a message that was interrupted."""
+        key = _first_key(item)
         if item.attempts > 1 or item.key.endswith(REPEAT_MARK):
-            if first_key not in self._parts_sent:
+            if key not in self._sent:
                 async with self._store.read() as tx:
-                    noted = await kv.get(tx, _PARTS_KEY + first_key)
-                self._parts_sent[first_key] = int(noted) if noted else 0
-            return self._parts_sent[first_key]
-        return 0
+                    self._sent[key] = _Sent.from_text(await kv.get(tx, _PARTS_KEY + key) or "")
+            return self._sent[key]
+        return _Sent()
+
+    async def _note_sent(self, item: OutboxItem, done: _Sent, *, is_last: bool) -> None:
+        key = _first_key(item)
+        self._sent[key] = done
+        if not is_last:
+            self._noted.add(key)
+            async with self._store.write() as tx:
+                await kv.put(tx, _PARTS_KEY + key, done.to_text())
 
     async def _into_progress(
         self, item: OutboxItem, part: Part, keyboard: Markup | None
@@ -226,7 +261,7 @@ class Delivery:
             if classify(exc).kind is not FaultKind.REFUSED or not part.spans:
                 raise
             log.warning("formats refused", extra={"key": item.key, "detail": exc.message[:200]})
-            return await say(Part(part.text))
+            return await say(unformatted(part))
 
     async def _edit(
         self, chat_id: int, message_id: int, part: Part, keyboard: InlineKeyboardMarkup | None
@@ -253,19 +288,6 @@ class Delivery:
             reply.lang,
         )
         return markup(reply, is_private=is_private, hint=hint)
-
-    async def _send_document(
-        self, item: OutboxItem, lang: str, text: str, keyboard: Markup | None
-    ) -> int:
-        name = self._texts.say("telegram.file_name", lang)
-        await self._gate.acquire(item.address.chat_id)
-        message = await self._bot.send_document(
-            int(item.address.chat_id),
-            InputFile(clean(text).encode(), filename=name),
-            message_thread_id=_thread(item),
-            reply_markup=keyboard,
-        )
-        return message.message_id
 
 
 def _turn_of(item: OutboxItem) -> str | None:

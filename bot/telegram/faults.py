@@ -72,6 +72,8 @@ def classify(error: TelegramError) -> Fault:
             return Fault(FaultKind.RETRY, 30.0, detail)
         case BadRequest():
             return Fault(_refusal(error.message.lower()), detail=detail)
+        case NetworkError() if "entity too large" in error.message.lower():
+            return Fault(FaultKind.REFUSED, detail=detail)
         case NetworkError() if error.__cause__ is not None:
             before = type(error.__cause__).__name__ in _BEFORE_SENDING
             return Fault(FaultKind.RETRY if before else FaultKind.UNKNOWN, detail=detail)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from telegramify_markdown import convert
@@ -27,6 +27,8 @@ from bot.telegram.parts import (
     unit_index,
     unit_offsets,
 )
+from bot.telegram.tables import Table, as_csv, lay_out, pieces
+from core.i18n import Texts
 from core.messages import Block, Reply
 
 log = logging.getLogger(__name__)
@@ -37,33 +39,82 @@ _EXCERPT_UNITS = 700
 
 
 @dataclass(frozen=True, slots=True)
+class Document:
+    """A file that goes with a message."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Rendered:
-    """`parts` to send in order. `document` is the whole text when the parts hold only the
-    beginning of it, else None. Neither is ever empty of visible characters."""
+    """`parts` to send in order, never empty of visible characters, then the files: `document` is
+    the whole text when the parts hold only the beginning of it, `tables` are those whose first
+    rows stand in the text."""
 
     parts: tuple[Part, ...]
-    document: str | None = None
+    document: Document | None = None
+    tables: tuple[Document, ...] = ()
 
 
-def render(reply: Reply, *, too_long: str = "", empty: str = "…", room: int = 0) -> Rendered:
-    """Lay a reply out as messages.
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What is said where a reply does not fit: under its beginning (`too_long`), in place of
+    nothing visible (`empty`), under the first rows of a table (`more_rows`, of so many not shown),
+    and what the files are called."""
 
-    `too_long` is the line under the beginning of a reply sent as a file, `empty` what is shown
-    when nothing visible is left; `room` UTF-16 units stay free in each message. The same reply
-    always gives the same parts, so a send can be resumed at the part that failed.
+    too_long: str = ""
+    empty: str = "…"
+    more_rows: Callable[[int], str] = lambda count: f"… +{count}"
+    file_name: str = "answer.txt"
+    table_name: str = "table"
+
+    @classmethod
+    def of(cls, texts: Texts, lang: str) -> Words:
+        return cls(
+            too_long=texts.say("telegram.too_long", lang),
+            empty=texts.say("telegram.empty", lang),
+            more_rows=lambda count: texts.say("telegram.more_rows", lang, count=count),
+            file_name=texts.say("telegram.file_name", lang),
+            table_name=texts.say("telegram.table_name", lang),
+        )
+
+
+def render(reply: Reply, words: Words | None = None, *, room: int = 0) -> Rendered:
+    """Lay a reply out as messages; `room` UTF-16 units stay free in each.
+
+    The same reply always gives the same parts, so a send can be resumed at the part that failed.
     """
-    whole = Part("")
+    words = words or Words()
+    whole, tables = Part(""), list[Table]()
     for block in reply.blocks:
-        part = _block_part(block)
+        part = _block_part(block, words, tables)
         if part.text.strip():
             whole = joined(whole, part, "\n" if block.kind == "small" else "\n\n")
     if not has_visible(whole.text):
-        whole = Part(empty)
+        whole = Part(words.empty)
+    files = tuple(
+        Document(f"{words.table_name}{'' if n == 1 else f'-{n}'}.csv", as_csv(table))
+        for n, table in enumerate(tables, start=1)
+    )
     parts = tuple(split(whole, max_units=MAX_UNITS - room))
     if len(parts) <= MAX_PARTS:
-        return Rendered(parts)
+        return Rendered(parts, None, files)
     start = next(split(whole, max_units=_EXCERPT_UNITS))
-    return Rendered((joined(start, Part(f"…\n\n{too_long}".rstrip()), "\n"),), whole.text)
+    short = joined(start, Part(f"…\n\n{words.too_long}".rstrip()), "\n")
+    return Rendered((short,), Document(words.file_name, whole.text.encode()), files)
+
+
+def unformatted(part: Part) -> Part:
+    """The part without formats, for when Telegram refuses them. Where a link leads stays to be
+    read, as long as it fits."""
+    out, at = list[str](), 0
+    for span in sorted((s for s in part.spans if s.url), key=lambda s: s.end):
+        if span.url and span.end >= at and part.text[span.start : span.end] != span.url:
+            out += [part.text[at : span.end], f" ({span.url})"]
+            at = span.end
+    text = "".join([*out, part.text[at:]])
+    return Part(text if unit_offsets(text)[-1] <= MAX_UNITS else part.text)
 
 
 def with_note(part: Part, note: str) -> tuple[Part, ...]:
@@ -76,11 +127,12 @@ def with_note(part: Part, note: str) -> tuple[Part, ...]:
 # -- blocks --------------------------------------------------------------------------------------
 
 
-def _block_part(block: Block) -> Part:
+def _block_part(block: Block, words: Words, tables: list[Table]) -> Part:
+    """The block as it is shown; to `tables` are added those that are not shown whole."""
     text = clean(block.text)
     match block.kind:
         case "prose":
-            return _prose(text)
+            return _prose(text, words, tables)
         case "code":
             text = text.strip("\n")
             return Part(text, (Span("pre", 0, len(text)),))
@@ -124,16 +176,63 @@ _LITERAL = re.compile(
 _PRIVATE = range(0xE000, 0xF900)
 
 
-def _prose(source: str) -> Part:
-    """Markdown as text and spans; the source itself when something visible would be lost."""
-    plain = Part(source.strip())
+def _prose(source: str, words: Words, tables: list[Table]) -> Part:
+    """Markdown as text and spans, its tables laid out for a phone."""
+    whole = Part("")
+    for piece in pieces(source):
+        if isinstance(piece, Table):
+            part, is_whole = lay_out(piece, words.more_rows)
+            if not is_whole:
+                tables.append(piece)
+        else:
+            part = _markdown(piece)
+        if part.text:
+            whole = joined(whole, part, "\n\n")
+    return whole
+
+
+def _markdown(source: str) -> Part:
+    """Markdown without tables; the source as it is written when something visible would be lost,
+    but only the paragraphs in which it would."""
+    if (whole := _converted(source)) is not None:
+        return whole
+    paragraphs = _paragraphs(source)
+    if len(paragraphs) == 1:
+        return Part(source.strip())
+    out = Part("")
+    for paragraph in paragraphs:
+        part = _converted(paragraph) or Part(paragraph.strip("\n"))
+        if part.text.strip():
+            out = joined(out, part, "\n\n")
+    return out
+
+
+def _paragraphs(source: str) -> list[str]:
+    """The source cut at empty lines outside code; a list and what is indented stay together."""
+    found: list[str] = [""]
+    fence = ""
+    for line in source.split("\n"):
+        mark = _OPENS.match(line)
+        if mark is not None and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+        if not line.strip() and not fence:
+            found.append("")
+        elif found[-1] or not line[:1].isspace() or len(found) == 1:
+            found[-1] += line + "\n"
+        else:
+            found[-2:] = [found[-2] + "\n" + line + "\n"]
+    return [paragraph for paragraph in found if paragraph.strip()]
+
+
+def _converted(source: str) -> Part | None:
+    """Markdown as text and spans; None when something visible would be lost."""
     shielded, literals = _shield(source)
     try:
         # A stand-in is as long as what it stands for, so the offsets stay true.
         text, entities = convert(shielded, latex_escape=False, config=_CONFIG)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         log.exception("prose not converted", extra={"size": len(source)})
-        return plain
+        return None
     text = text.translate(literals)
     index = unit_index(text)
     try:
@@ -149,9 +248,9 @@ def _prose(source: str) -> Part:
             if entity.type != "underline"  # the converter's own taste for headings
         )
     except LookupError:
-        return plain
+        return None
     whole = Part(text, spans)
-    return trimmed(whole, 0, len(text)) if _all_shown(source, whole) else plain
+    return trimmed(whole, 0, len(text)) if _all_shown(source, whole) else None
 
 
 def _shield(source: str) -> tuple[str, Mapping[int, str]]:
@@ -173,6 +272,7 @@ def _shield(source: str) -> tuple[str, Mapping[int, str]]:
 
 # Characters that may be markup; all others of the source must be seen in the same order.
 _MARKUP = frozenset("*_~`#>|[]()!\\-+=")
+_OPENS = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _FENCE = re.compile(r"^[ \t>]*(?:`{3,}|~{3,})[ \t]*[\w+#.-]*[ \t]*$", re.MULTILINE)
 _ITEM_NUMBER = re.compile(r"^[ \t>]*\d{1,9}[.)](?=\s)", re.MULTILINE)
 

@@ -14,10 +14,11 @@ from telegram import Bot, InlineKeyboardMarkup, LinkPreviewOptions, ReplyKeyboar
 from telegram.error import TelegramError
 
 from bot.telegram.faults import EditAgain, FaultKind, classify
-from bot.telegram.formatting import render
+from bot.telegram.formatting import Words, render
 from bot.telegram.keyboards import asks_place, markup
 from bot.telegram.pacing import Gate
 from bot.telegram.parts import Part, clean, has_visible, joined
+from core.i18n import Texts
 from core.messages import Reply
 from core.store import outbox
 from core.store.database import Database
@@ -34,8 +35,10 @@ _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 class Settling:
     """Takes back the questions of one bot."""
 
-    def __init__(self, *, bot: Bot, store: Database, gate: Gate, repeat_mark: str) -> None:
-        self._bot, self._store, self._gate = bot, store, gate
+    def __init__(
+        self, *, bot: Bot, store: Database, gate: Gate, texts: Texts, repeat_mark: str
+    ) -> None:
+        self._bot, self._store, self._gate, self._texts = bot, store, gate, texts
         self._repeat_mark = repeat_mark
 
     async def settle(self, item: OutboxItem, question_key: str) -> int | None:
@@ -52,7 +55,7 @@ class Settling:
         is_private = not shown.address.chat_id.startswith("-")
         message_id = int(shown.message_id or 0)
         if isinstance(markup(question, is_private=is_private), InlineKeyboardMarkup):
-            if await self._edit(item, message_id, _with_decision(question, decision)):
+            if await self._edit(item, message_id, self._with_decision(question, decision)):
                 return message_id
             with suppress(TelegramError):  # it is gone, or a file: then only the buttons go
                 await self._bot.edit_message_reply_markup(int(item.address.chat_id), message_id)
@@ -134,8 +137,7 @@ class Settling:
         )
         return message.message_id
 
-
-def _with_decision(question: Reply, decision: str) -> Part:
-    """The question's last message with the decision under it, within Telegram's limit."""
-    last = render(question, room=ROOM).parts[-1]
-    return joined(last, Part(decision), "\n\n") if decision else last
+    def _with_decision(self, question: Reply, decision: str) -> Part:
+        """The question's last message with the decision under it, within Telegram's limit."""
+        last = render(question, Words.of(self._texts, question.lang), room=ROOM).parts[-1]
+        return joined(last, Part(decision), "\n\n") if decision else last
