@@ -157,7 +157,8 @@ class Reply:
 
     A question `expects` a tap, a text or a place, and may have `buttons`, row by row; `secret`
     says that the answer is to be taken out of the chat. Buttons of a reply that expects nothing
-    are things that can be done about it, now or later. `attachments` follow the words.
+    are things that can be done about it, now or later. `attachments` follow the words. `answers`
+    names the person's message that it answers, where others speak too.
     """
 
     blocks: tuple[Block, ...]
@@ -169,6 +170,7 @@ class Reply:
     expects: Expects | None = None
     secret: bool = False
     attachments: tuple[Attachment, ...] = ()
+    answers: str | None = None
 
     @property
     def plain(self) -> str:
@@ -190,6 +192,7 @@ class Reply:
                 if self.attachments
                 else {}
             ),
+            "answers": self.answers,
         }
 
     @classmethod
@@ -204,6 +207,7 @@ class Reply:
             data.get("expects"),
             data.get("secret") is True,
             tuple(Attachment(**file) for file in data.get("attachments") or ()),
+            data.get("answers"),
         )
 
 

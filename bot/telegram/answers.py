@@ -62,6 +62,10 @@ class Answers:
         """A tap has come: it is answered soon, with a word if there is one by then."""
         self._taps.hear(query_id)
 
+    async def word(self, query_id: str, text: str) -> None:
+        """Answer a tap with a word over the chat, or without one."""
+        await self._taps.answer(query_id, text)
+
     async def refuse(self, tap: Tap, lang: str) -> None:
         """Say over the chat that the button is over."""
         await self._taps.answer(tap.query_id, self._texts.say(_NO_BUTTON, lang))

@@ -10,16 +10,18 @@ from datetime import timedelta
 from telegram.error import InvalidToken, TelegramError
 
 from bot.telegram.client import bot_id_of, build_bot
-from bot.telegram.commands import Commands
+from bot.telegram.commands import NAMES, Commands
 from bot.telegram.delivery import Delivery
 from bot.telegram.faults import backoff_s
 from bot.telegram.handlers import Handlers, Turns
+from bot.telegram.identity import Identity
 from bot.telegram.outage import Outage
 from bot.telegram.outbox_sender import OutboxSender
 from bot.telegram.pacing import Gate
 from bot.telegram.pairing import Pairing
 from bot.telegram.poll import Poller
 from bot.telegram.presenter import Presenter
+from bot.telegram.sifting import Sifter
 from bot.telegram.workers import Workers
 from core.clock import Clock
 from core.config import Settings
@@ -92,6 +94,7 @@ class TelegramChannel:
             folders=folders,
             isolation=isolation,
         )
+        self._identity = Identity(self._bot, bot_id)
         pairing = Pairing(texts=texts, clock=clock, welcome=self._commands.welcome)
         outage = Outage(bot=self._bot, store=store, texts=texts, lang=lang)
         handlers = Handlers(
@@ -105,6 +108,7 @@ class TelegramChannel:
             texts=texts,
             clock=clock,
             lang=lang,
+            identity=self._identity,
         )
         self._workers = Workers(
             store=store,
@@ -115,14 +119,19 @@ class TelegramChannel:
         )
         self._poller = Poller(
             bot=self._bot,
-            bot_id=bot_id,
+            identity=self._identity,
+            sifter=Sifter(
+                identity=self._identity,
+                clock=clock,
+                is_locked=pairing.is_locked,
+                commands=NAMES,
+            ),
             store=store,
             vault=stores.vault,
             texts=texts,
             lang=lang,
             clock=clock,
             on_stored=self._workers.wake,
-            is_locked=pairing.is_locked,
             outage=outage,
         )
         self._polling: asyncio.Task[None] | None = None
@@ -131,7 +140,7 @@ class TelegramChannel:
     @property
     def username(self) -> str:
         """The bot's name without @, empty until Telegram has told it."""
-        return self._poller.username
+        return self._identity.username
 
     def poll_age_s(self) -> float | None:
         """Seconds since the last completed poll, the sign of life; None before the first."""
@@ -180,15 +189,14 @@ class TelegramChannel:
         attempts = 0
         while True:
             try:
-                me = await self._bot.get_me()
+                await self._identity.ask()
                 break
             except InvalidToken:
                 return  # the poll loop says so
             except TelegramError:
                 attempts += 1
                 await asyncio.sleep(backoff_s(attempts))
-        self._poller.username = me.username or ""
-        log.info("telegram bot", extra={"bot": self._poller.username})
+        log.info("telegram bot", extra={"bot": self._identity.username})
         try:
             await self._presenter.clear_leftovers()
         except StoreError as exc:

@@ -17,7 +17,7 @@ from telegram.request import HTTPXRequest
 os.environ.setdefault("PTB_TIMEDELTA", "true")
 
 # Kinds of updates that are handled; Telegram keeps the others back.
-ALLOWED_UPDATES = ("message", "edited_message", "callback_query")
+ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
 BATCH = 100
 _SENDING_CONNECTIONS = 32
 # Less than the 75 s after which web servers commonly close, so that we close first.

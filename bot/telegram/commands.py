@@ -25,6 +25,10 @@ log = logging.getLogger(__name__)
 _MENU = ("help", "undo", "stop", "status", "lang")
 
 
+# What a group need not say the bot's name with.
+NAMES = frozenset({"start", "help", "stop", "status", "undo", "lang", "tz", "pair"})
+
+
 class RunningTurn(Protocol):
     """A running turn, as `/status` tells of it."""
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from telegram import Bot, InlineKeyboardMarkup, LinkPreviewOptions
+from telegram import Bot, InlineKeyboardMarkup, LinkPreviewOptions, ReplyParameters
 from telegram.error import TelegramError
 
 from bot.telegram import standing
@@ -163,7 +163,8 @@ class Delivery:
             for one in alone:
                 await self._send_part(item, one)
         edited = await self._into_progress(item, part, keyboard) if at == 0 else None
-        return edited or await self._send_part(item, part, keyboard)
+        quotes = item.body.get("answers") if at == 0 else None
+        return edited or await self._send_part(item, part, keyboard, quotes)
 
     async def _last_resort(self, item: OutboxItem, fault: Fault) -> Outcome:
         """What Telegram does not take as a message, not even plain, goes out as a file."""
@@ -233,7 +234,11 @@ class Delivery:
         return None
 
     async def _send_part(
-        self, item: OutboxItem, part: Part, keyboard: Markup | None = None
+        self,
+        item: OutboxItem,
+        part: Part,
+        keyboard: Markup | None = None,
+        quotes: str | None = None,
     ) -> int:
         chat_id, thread = int(item.address.chat_id), _thread(item)
 
@@ -246,6 +251,7 @@ class Delivery:
                 message_thread_id=thread,
                 link_preview_options=_NO_PREVIEW,
                 reply_markup=keyboard,
+                reply_parameters=quoting(item, quotes),
             )
             return message.message_id
 
@@ -288,6 +294,15 @@ class Delivery:
             reply.lang,
         )
         return markup(reply, is_private=is_private, hint=hint)
+
+
+def quoting(item: OutboxItem, message_id: str | None) -> ReplyParameters | None:
+    """The message that is answered, shown where others speak too. One that is gone by then does
+    not keep the answer back."""
+    is_private = not item.address.chat_id.startswith("-")
+    if is_private or message_id is None or not message_id.isdecimal():
+        return None
+    return ReplyParameters(int(message_id), allow_sending_without_reply=True)
 
 
 def _turn_of(item: OutboxItem) -> str | None:

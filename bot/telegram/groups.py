@@ -1,4 +1,4 @@
-"""Whether a message of a group is meant for the bot, and what it asks then. Pure.
+"""What a group has to do with the bot: what is meant for it, and what becomes of it there. Pure.
 
 Works on messages as Telegram wrote them, before anything is stored: what is not meant for us is
 nobody's business here.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 GROUPS = frozenset({"group", "supergroup"})
@@ -95,3 +96,84 @@ def _joined(before: str, after: str) -> str:
     if not after.strip() or after[0] in " \t\n,.;:!?)":
         before = before.rstrip(" ")
     return before + after
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """The bot was let into a group, put out of it, or its rights there changed. `by` did that."""
+
+    chat_id: str
+    title: str
+    is_forum: bool
+    by: str
+    is_in: bool
+    was_in: bool
+    is_admin: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """The group has another id from now on."""
+
+    old_id: str
+    new_id: str
+
+
+Change = Membership | Migrated
+
+_OUT = frozenset({"left", "kicked"})
+
+
+def change_of(raw: Any) -> Change | None:
+    """What an update says about a group itself; None: it says nothing about it. Raises `KeyError`,
+    `TypeError` or `ValueError` when it cannot be read."""
+    if not isinstance(raw, Mapping):
+        return None
+    if "my_chat_member" in raw:
+        change = raw["my_chat_member"]
+        chat = change["chat"]
+        if not is_group(chat["type"]):
+            return None
+        new, old = change["new_chat_member"], change["old_chat_member"]
+        return Membership(
+            chat_id=str(int(chat["id"])),
+            title=str(chat.get("title") or ""),
+            is_forum=chat.get("is_forum") is True,
+            by=str(int(change["from"]["id"])),
+            is_in=_is_in(new),
+            was_in=_is_in(old),
+            is_admin=new["status"] == "administrator",
+        )
+    message = raw.get("message")
+    if isinstance(message, Mapping):
+        chat_id = message.get("chat", {}).get("id")
+        if "migrate_to_chat_id" in message:
+            return Migrated(str(int(chat_id)), str(int(message["migrate_to_chat_id"])))
+        if "migrate_from_chat_id" in message:
+            return Migrated(str(int(message["migrate_from_chat_id"])), str(int(chat_id)))
+    return None
+
+
+def without_people(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """An update about a group itself with what `change_of` reads, and nobody's name."""
+    kind = "my_chat_member" if "my_chat_member" in raw else "message"
+    content = raw[kind]
+    kept = {
+        key: content[key]
+        for key in ("message_id", "date", "migrate_to_chat_id", "migrate_from_chat_id")
+        if key in content
+    }
+    chat = content["chat"]
+    kept["chat"] = {k: chat[k] for k in ("id", "type", "title", "is_forum") if k in chat}
+    if "from" in content:
+        kept["from"] = {"id": content["from"]["id"]}
+    for key in ("new_chat_member", "old_chat_member"):
+        if key in content:
+            kept[key] = {k: content[key][k] for k in ("status", "is_member") if k in content[key]}
+    return {"update_id": raw["update_id"], kind: kept}
+
+
+def _is_in(member: Mapping[str, Any]) -> bool:
+    if member["status"] == "restricted":
+        return member.get("is_member") is True
+    return member["status"] not in _OUT

@@ -16,6 +16,9 @@ from telegram import Bot
 from bot.telegram import standing
 from bot.telegram.answers import Answers, Hears
 from bot.telegram.commands import Commands, RunningTurn
+from bot.telegram.group_door import GroupDoor, is_group
+from bot.telegram.groups import change_of
+from bot.telegram.identity import Identity
 from bot.telegram.inbound import (
     Command,
     Heard,
@@ -30,7 +33,7 @@ from bot.telegram.inbound import (
 from bot.telegram.outbox_sender import OutboxSender
 from bot.telegram.pairing import Pairing
 from bot.telegram.presenter import Presenter
-from bot.telegram.screening import CHANNEL, tap_id
+from bot.telegram.screening import CHANNEL, sender_of, tap_id
 from core.clock import Clock
 from core.errors import ErrorCode, StoreError
 from core.i18n import Texts
@@ -92,10 +95,20 @@ class Handlers:
         texts: Texts,
         clock: Clock,
         lang: str,
+        identity: Identity,
     ) -> None:
         self._bot = bot
         self._answers = Answers(
             bot=bot, store=store, texts=texts, clock=clock, sender=sender, deliver=self.deliver
+        )
+        self._groups = GroupDoor(
+            bot=bot,
+            identity=identity,
+            store=store,
+            texts=texts,
+            clock=clock,
+            lang=lang,
+            answers=self._answers,
         )
         self._store = store
         self._turns = turns
@@ -172,11 +185,17 @@ class Handlers:
                 await self._give_up(row, "given up after restarts")
                 return
         try:
-            heard = read(row.body.get("update") or {}, bot_id=row.bot_id)
+            raw = row.body.get("update") or {}
+            change = change_of(raw) if row.body.get("change") else None
+            heard = Ignored("of a group") if change else read(raw, bot_id=row.bot_id)
         except ValueError as exc:
             log.warning("update not readable", extra={"inbox_id": row.id})
             async with self._store.write() as tx:
                 await inbox.mark_dead(tx, row.id, str(exc))
+            return
+        if change is not None:
+            await self._groups.change(row, change)
+            self._sender.wake()
             return
         await self.handle(row, heard)
 
@@ -188,10 +207,13 @@ class Handlers:
         async with self._store.read() as tx:
             actor = await actors.find_actor(tx, CHANNEL, heard.origin.sender_id)
             stands = await standing.of_chat(tx, heard.origin.address)
+        lang = self._lang_for(actor, heard.origin)
+        if await self._groups.take(row, heard, actor, lang):
+            self._sender.wake()
+            return
         if actor is None or row.body.get("stranger"):
             await self._meet(row, heard, actor)
             return
-        lang = self._lang_for(actor, heard.origin)
         match heard:
             case Said(inbound=inbound, edited=False):
                 await self._close(row, await self._answers.said(row.id, inbound, stands, lang))
@@ -226,10 +248,13 @@ class Handlers:
     async def _control(self, row: StoredInbox, heard: Command, pending: Pending) -> None:
         async with self._store.read() as tx:
             actor = await actors.find_actor(tx, CHANNEL, heard.origin.sender_id)
+        lang, address = self._lang_for(actor, heard.origin), heard.origin.address
+        if await self._groups.take(row, heard, actor, lang):
+            self._sender.wake()
+            return
         if actor is None:
             await self._close(row)
             return
-        lang, address = self._lang_for(actor, heard.origin), heard.origin.address
         if heard.name == "stop":
             if await self._stop(heard.origin, pending):
                 await self._close(row)  # the turn itself says what had been done
@@ -310,7 +335,9 @@ class Handlers:
         self, tx: Transaction, row: StoredInbox, origin: Origin, lang: str, text: str
     ) -> None:
         """Put the channel's own answer in the outbox and close the row."""
-        await self._enqueue(tx, row, origin.address, Reply((Block("text", text),), lang))
+        answers = str(origin.message_id) if is_group(origin.address) else None
+        reply = Reply((Block("text", text),), lang, answers=answers)
+        await self._enqueue(tx, row, origin.address, reply)
         await inbox.mark_done(tx, row.id)
 
     async def _close(self, row: StoredInbox, reply: Reply | None = None) -> None:
@@ -333,7 +360,8 @@ class Handlers:
             async with self._store.write() as tx:
                 await inbox.mark_dead(tx, row.id, note)
                 address = ChatAddress.from_key(row.chat_key)
-                actor = await actors.find_actor(tx, CHANNEL, address.chat_id)
+                sender = sender_of(row.body.get("update"))
+                actor = await actors.find_actor(tx, CHANNEL, sender or "")
                 if actor is not None:
                     lang = actor.lang or self._lang
                     text = self._texts.say(f"error.{ErrorCode.INTERNAL.value}", lang)

@@ -221,7 +221,8 @@ def _tap(update: Update, bot_id: str) -> Heard:
         lang_of(person.language_code),
         shown.message_id,
     )
-    if not query.data or not _is_ours(shown, bot_id) or shown.chat.id != person.id:
+    elsewhere = shown.chat.type == "private" and shown.chat.id != person.id
+    if not query.data or elsewhere or not _is_ours(shown, bot_id):
         return Tap(origin, query.id, None)
     inbound = Inbound(
         id=_inbound_id(update, bot_id),

@@ -1,31 +1,30 @@
 """The poll loop: fetch updates, store them with the offset in one commit, only then fetch on.
 
 Telegram forgets an update once a later offset is asked for, so nothing is asked for before the
-commit. Strangers' words are left out before anything is stored.
+commit. What of a batch is kept is for `bot.telegram.sifting` to say.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from telegram.error import Conflict, InvalidToken, TelegramError
 
 from bot.telegram.client import PollingBot
 from bot.telegram.faults import FaultKind, backoff_s, classify
+from bot.telegram.identity import Identity
 from bot.telegram.outage import Outage
-from bot.telegram.screening import CHANNEL, Screened, screen, without_words
+from bot.telegram.screening import CHANNEL
+from bot.telegram.sifting import Sifter, readable
 from core.clock import Clock
 from core.errors import SettingsInvalid, StoreError
 from core.i18n import Texts
-from core.store import actors, inbox, kv, pairing
+from core.store import inbox, kv
 from core.store.credentials import Vault
 from core.store.database import Database, Transaction
-from core.store.inbox import InboxRow
 
 log = logging.getLogger(__name__)
 
@@ -37,43 +36,40 @@ _LAST_POLL_EVERY_S = 30.0
 # 401s in a row after which a token that did work counts as withdrawn.
 _REFUSALS = 5
 _QUIET_S = 3 * 24 * 3600.0
-# A stranger's pairing attempts that one batch may bring; the rest is not stored.
-_PAIRING_PER_BATCH = 5
 
 
 class Poller:
-    """Fetches for one bot. `on_stored` is called after each commit that stored something;
-    `is_locked` tells of a stranger whose pairing attempts are not looked at."""
+    """Fetches for one bot. `on_stored` is called after each commit that stored something."""
 
     def __init__(
         self,
         *,
         bot: PollingBot,
-        bot_id: str,
+        identity: Identity,
+        sifter: Sifter,
         store: Database,
         vault: Vault,
         texts: Texts,
         lang: str,
         clock: Clock,
         on_stored: Callable[[], None],
-        is_locked: Callable[[str], bool],
         outage: Outage,
     ) -> None:
         self._bot = bot
-        self._bot_id = bot_id
+        self._bot_id = identity.bot_id
+        self._identity = identity
+        self._sifter = sifter
         self._store = store
         self._vault = vault
         self._texts = texts
         self._lang = lang
         self._clock = clock
         self._on_stored = on_stored
-        self._is_locked = is_locked
         self._outage = outage
         self._noted_at = 0.0
         self._heard_at: float | None = None
         self.last_poll_at: float | None = None
         """Monotonic seconds of the last completed poll: the sign of life of the channel."""
-        self.username = ""
 
     async def run(self) -> None:
         """Poll until cancelled. Raises `SettingsInvalid` when Telegram does not know the token.
@@ -109,7 +105,7 @@ class Poller:
             except StoreError as exc:
                 failures += 1
                 log.error("updates not stored, not acknowledged", extra={"error": exc.detail})
-                await self._outage.tell(_readable(updates), exc)
+                await self._outage.tell([one for one in readable(updates) if one.is_private], exc)
                 await asyncio.sleep(backoff_s(failures, most_s=10))
             else:
                 if failures:
@@ -136,8 +132,9 @@ class Poller:
             return None if quiet else offset
         self._heard_at = now
         next_offset = int(max(ids)) + 1
+        await self._sifter.prepare(updates)
         async with self._store.write() as tx:
-            rows = await self._rows(tx, updates)
+            rows = await self._sifter.rows(tx, updates)
             await inbox.add_batch(
                 tx,
                 rows,
@@ -153,39 +150,6 @@ class Poller:
         if rows:
             self._on_stored()
         return next_offset
-
-    async def _rows(self, tx: Transaction, updates: list[Any]) -> list[InboxRow]:
-        """What to keep of a batch, strangers' words left out. Their taps and places are not even
-        answered: they mostly are of people whose right was withdrawn."""
-        rows: list[InboxRow] = []
-        known: dict[str, bool] = {}
-        attempts: Counter[str] = Counter()
-        for raw in updates:
-            try:
-                screened = screen(raw)
-            except (KeyError, TypeError, ValueError, AttributeError):
-                log.warning("unreadable update", extra={"update_id": raw.get("update_id")})
-                rows.append(InboxRow(int(raw["update_id"]), f"{CHANNEL}::", {}))
-                continue
-            if screened is None or not screened.is_private:
-                continue
-            sender = screened.sender_id
-            if sender not in known:
-                known[sender] = await actors.find_actor(tx, CHANNEL, sender) is not None
-            if known[sender]:
-                rows.append(_row(screened, {"update": raw}))
-            elif screened.kind == "message" and "location" not in raw["message"]:
-                if screened.is_pairing:
-                    attempts[sender] += 1
-                    keep = attempts[sender] <= _PAIRING_PER_BATCH and not self._is_locked(sender)
-                else:
-                    keep = await pairing.stranger_notice_due(
-                        tx, CHANNEL, sender, self._clock.now()
-                    )
-                if keep:
-                    words = without_words(raw, keep_text=screened.is_pairing)
-                    rows.append(_row(screened, {"update": words, "stranger": True}))
-        return rows
 
     async def _note_poll(self, tx: Transaction) -> None:
         await kv.put(tx, LAST_POLL, self._clock.now().isoformat())
@@ -204,7 +168,8 @@ class Poller:
 
     async def _wait_out_conflict(self, exc: Conflict, failures: int) -> None:
         """409: a webhook is set (taken away, updates kept), or somebody else polls this bot."""
-        bot = f"@{self.username}" if self.username else self._bot_id
+        username = self._identity.username
+        bot = f"@{username}" if username else self._bot_id
         log.error(
             "another program fetches the updates of this bot",
             extra={"bot": bot, "detail": exc.message, "failures": failures},
@@ -219,17 +184,3 @@ class Poller:
             log.warning("409 not settled", extra={"error": type(error).__name__})
         # The other one's request must end first; hurrying would only throw each other out.
         await asyncio.sleep(min(LONG_POLL_S, 2.0**failures))
-
-
-def _readable(updates: list[Any]) -> list[Screened]:
-    """The updates of people in private chats, as far as they can be read."""
-    found = []
-    for raw in updates:
-        with suppress(KeyError, TypeError, ValueError, AttributeError):
-            if (screened := screen(raw)) is not None and screened.is_private:
-                found.append(screened)
-    return found
-
-
-def _row(screened: Screened, body: dict[str, Any]) -> InboxRow:
-    return InboxRow(screened.update_id, screened.address.key, body)

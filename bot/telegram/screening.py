@@ -45,6 +45,7 @@ class Screened:
 
 
 _MESSAGES = ("message", "edited_message", "guest_message")
+_MIGRATIONS = ("migrate_to_chat_id", "migrate_from_chat_id")
 _KINDS = (*_MESSAGES, "callback_query", "my_chat_member", "message_reaction")
 
 
@@ -62,9 +63,11 @@ def screen(raw: Any) -> Screened | None:
     message = content.get("message") if kind == "callback_query" else content
     # A reaction of a channel or an anonymous administrator names no user.
     sender = content.get("user" if kind == "message_reaction" else "from")
-    if message is None or sender is None or sender.get("is_bot"):
+    if message is None or sender is None:
         return None
-    if kind in _MESSAGES and "sender_chat" in content:
+    # Whoever moves a group or lets the bot in may be an anonymous administrator or a bot.
+    about_group = kind == "my_chat_member" or any(key in content for key in _MIGRATIONS)
+    if not about_group and (sender.get("is_bot") or "sender_chat" in content):
         return None
     chat_type = message["chat"]["type"]
     if chat_type != "private" and chat_type not in GROUPS and kind != "guest_message":
@@ -112,6 +115,16 @@ def tap_id(raw: Mapping[str, Any]) -> str:
     return str(query.get("id") or "") if isinstance(query, Mapping) else ""
 
 
+def sender_of(raw: Any) -> str | None:
+    """Who sent a stored update; None when that cannot be told."""
+    if isinstance(raw, Mapping):
+        for kind in _KINDS:
+            content = raw.get(kind)
+            if isinstance(content, Mapping) and isinstance(content.get("from"), Mapping):
+                return str(content["from"].get("id"))
+    return None
+
+
 def without_words(raw: Mapping[str, Any], *, keep_text: bool = False) -> dict[str, Any]:
     """The update of a stranger with what the neutral line needs and nothing they wrote.
 
@@ -122,7 +135,7 @@ def without_words(raw: Mapping[str, Any], *, keep_text: bool = False) -> dict[st
     kept: dict[str, Any] = {
         "message_id": message["message_id"],
         "date": message["date"],
-        "chat": {"id": message["chat"]["id"], "type": "private"},
+        "chat": {"id": message["chat"]["id"], "type": message["chat"]["type"]},
         "from": {"id": sender["id"], "is_bot": False, "first_name": ""},
         "text": "",
     }
@@ -131,6 +144,8 @@ def without_words(raw: Mapping[str, Any], *, keep_text: bool = False) -> dict[st
     if keep_text:
         kept["text"] = str(message["text"])[:100]
         kept["from"]["first_name"] = str(sender.get("first_name") or "")[:64]
+    if _thread(message) is not None:
+        kept |= {"message_thread_id": message["message_thread_id"], "is_topic_message": True}
     return {"update_id": raw["update_id"], "message": kept}
 
 

@@ -221,6 +221,28 @@ CREATE TABLE positions (
 ALTER TABLE suspensions ADD COLUMN missed INTEGER NOT NULL DEFAULT 0;
 """,
     ),
+    Migration(
+        10,
+        "groups",
+        """
+-- core.store.chats
+CREATE TABLE chats (
+    channel TEXT NOT NULL,
+    chat_id TEXT NOT NULL,
+    title TEXT NOT NULL,
+    is_forum INTEGER NOT NULL DEFAULT 0,
+    is_admin INTEGER,
+    state TEXT NOT NULL DEFAULT 'new' CHECK (state IN ('new', 'on', 'off', 'gone')),
+    told_at REAL,
+    asked_at REAL,
+    changed_at REAL NOT NULL,
+    PRIMARY KEY (channel, chat_id)
+) WITHOUT ROWID;
+
+-- core.store.turns
+ALTER TABLE turns ADD COLUMN message_ref TEXT;
+""",
+    ),
 )
 
 MEMORY: tuple[Migration, ...] = ()

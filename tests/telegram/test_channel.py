@@ -222,13 +222,14 @@ def test_content_that_is_not_understood_gets_a_helpful_word(world):
     world.assert_clean()
 
 
-def test_groups_bots_and_unreadable_updates_are_left_alone(world):
+def test_talk_of_groups_and_unreadable_updates_are_left_alone(world):
     world.know("alice")
     world.group("team", ["alice"])
+    world.tg.me_full["can_read_all_group_messages"] = True
     world.start_bot()
 
-    world.say("alice", "@fake_test_bot echo ciao", chat="team")
-    world.say("alice", "/help", chat="team")
+    world.say("alice", "echo ciao", chat="team")
+    world.say("alice", "/help@another_bot", chat="team")
     world.raw("message", {"message_id": 5, "chat": "nonsense", "from": {"id": "x"}})
     world.raw("message", {"message_id": 6, "date": 1, "chat": {"id": 1000, "type": "private"}})
     world.raw("inline_query", {"id": "1"})

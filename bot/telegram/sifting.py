@@ -1,0 +1,193 @@
+"""What of a batch of updates is kept: what known people say to the bot, and nothing else.
+
+Strangers' words are left out before anything is stored, and so is the talk of groups that is not
+meant for the bot.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from typing import Any
+
+from bot.telegram import groups
+from bot.telegram.identity import Identity
+from bot.telegram.screening import CHANNEL, Screened, screen, without_words
+from core.clock import Clock
+from core.store import actors, chats, inbox, pairing
+from core.store.database import Transaction
+
+log = logging.getLogger(__name__)
+
+# A stranger's pairing attempts that one batch may bring; the rest is not stored.
+_PAIRING_PER_BATCH = 5
+_MESSAGES = frozenset({"message", "edited_message"})
+_ALBUMS_REMEMBERED = 64
+
+
+class Sifter:
+    """Makes rows of updates. `is_locked` tells of a stranger whose pairing attempts are not
+    looked at; `commands` are those that a group need not say the bot's name with."""
+
+    def __init__(
+        self,
+        *,
+        identity: Identity,
+        clock: Clock,
+        is_locked: Callable[[str], bool],
+        commands: Collection[str],
+    ) -> None:
+        self._identity, self._clock, self._is_locked = identity, clock, is_locked
+        self._commands = frozenset(commands)
+        # Only one part of an album says whom it is for.
+        self._albums: OrderedDict[tuple[str, str, str], None] = OrderedDict()
+
+    async def prepare(self, updates: Collection[Any]) -> None:
+        """What `rows` needs of Telegram: the bot's name, as soon as a group may name it. Raises
+        `TelegramError`."""
+        if any(not screened.is_private for screened in readable(updates)):
+            await self._identity.known()
+
+    async def rows(self, tx: Transaction, updates: Collection[Any]) -> list[inbox.InboxRow]:
+        """What to keep of a batch. Strangers' taps and places are not even answered in private:
+        they mostly are of people whose right was withdrawn."""
+        rows: list[inbox.InboxRow] = []
+        known: dict[str, bool] = {}
+        attempts: Counter[str] = Counter()
+        for raw in updates:
+            try:
+                screened = screen(raw)
+            except (KeyError, TypeError, ValueError, AttributeError):
+                log.warning("unreadable update", extra={"update_id": raw.get("update_id")})
+                rows.append(inbox.InboxRow(int(raw["update_id"]), f"{CHANNEL}::", {}))
+                continue
+            if screened is None:
+                continue
+            sender = screened.sender_id
+            if sender not in known:
+                known[sender] = await actors.find_actor(tx, CHANNEL, sender) is not None
+            if screened.is_private:
+                body = await self._private(tx, raw, screened, known[sender], attempts)
+            else:
+                body = await self._group(tx, raw, screened, known[sender])
+            if body is not None:
+                key = screened.address.key
+                rows.append(inbox.InboxRow(screened.update_id, key, body))
+        return rows
+
+    async def _private(
+        self,
+        tx: Transaction,
+        raw: Mapping[str, Any],
+        screened: Screened,
+        is_known: bool,
+        attempts: Counter[str],
+    ) -> dict[str, Any] | None:
+        sender = screened.sender_id
+        if is_known:
+            return {"update": raw}
+        if screened.kind != "message" or "location" in raw["message"]:
+            return None
+        if screened.is_pairing:
+            attempts[sender] += 1
+            keep = attempts[sender] <= _PAIRING_PER_BATCH and not self._is_locked(sender)
+        else:
+            now = self._clock.now()
+            keep = await pairing.stranger_notice_due(tx, CHANNEL, sender, now)
+        if not keep:
+            return None
+        words = without_words(raw, keep_text=screened.is_pairing)
+        return {"update": words, "stranger": True}
+
+    async def _group(
+        self, tx: Transaction, raw: Mapping[str, Any], screened: Screened, is_known: bool
+    ) -> dict[str, Any] | None:
+        content = raw[screened.kind]
+        if (change := groups.change_of(raw)) is not None:
+            return {"update": groups.without_people(raw), "change": type(change).__name__}
+        if screened.kind == "callback_query":
+            return {"update": raw} if is_known else {"update": _bare_tap(raw), "stranger": True}
+        if screened.kind not in _MESSAGES:
+            return None
+        said = self._said(screened, content)
+        if said is None:
+            return None
+        now = self._clock.now()
+        chat = await chats.meet(
+            tx,
+            CHANNEL,
+            screened.chat_id,
+            title=str(content["chat"].get("title") or ""),
+            is_forum=content["chat"].get("is_forum") is True,
+            now=now,
+        )
+        if is_known and chat.is_on:
+            return {"update": {"update_id": raw["update_id"], screened.kind: said}}
+        if screened.kind != "message" or not await self._is_answered(tx, screened, chat, is_known):
+            return None
+        return {"update": without_words(raw), "stranger": not is_known, "unheard": True}
+
+    def _said(self, screened: Screened, content: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The message as it is meant for the bot, if it is."""
+        said = groups.addressed(
+            content,
+            bot_id=self._identity.bot_id,
+            username=self._identity.username,
+            commands=self._commands,
+        )
+        album = str(content.get("media_group_id") or "")
+        if not album:
+            return said
+        key = (screened.chat_id, screened.sender_id, album)
+        if said is None:
+            return dict(content) if key in self._albums else None
+        self._albums[key] = None
+        while len(self._albums) > _ALBUMS_REMEMBERED:
+            self._albums.popitem(last=False)
+        return said
+
+    async def _is_answered(
+        self, tx: Transaction, screened: Screened, chat: chats.Chat, is_known: bool
+    ) -> bool:
+        """Whether somebody who is not heard there gets a word: the host always, others once a
+        day."""
+        now = self._clock.now()
+        if chat.is_on:
+            return await pairing.stranger_notice_due(tx, CHANNEL, screened.sender_id, now)
+        host = await actors.find_host(tx) if is_known else None
+        if host is not None and (CHANNEL, screened.sender_id) in await actors.identities_of(
+            tx, host.id
+        ):
+            return True
+        return await chats.word_due(tx, CHANNEL, screened.chat_id, now)
+
+
+def readable(updates: Collection[Any]) -> list[Screened]:
+    """The updates of people, as far as they can be read."""
+    found = []
+    for raw in updates:
+        with suppress(KeyError, TypeError, ValueError, AttributeError):
+            if (screened := screen(raw)) is not None:
+                found.append(screened)
+    return found
+
+
+def _bare_tap(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """A stranger's tap with what its answer needs."""
+    query = raw["callback_query"]
+    shown = query["message"]
+    kept = {k: shown[k] for k in ("message_id", "date", "chat") if k in shown}
+    sender = query["from"]
+    person = {"id": sender["id"], "is_bot": False, "first_name": ""}
+    if "language_code" in sender:
+        person["language_code"] = str(sender["language_code"])[:8]
+    bare = {
+        "id": query["id"],
+        "from": person,
+        "chat_instance": str(query.get("chat_instance") or ""),
+        "message": kept,
+        "data": str(query.get("data") or ""),
+    }
+    return {"update_id": raw["update_id"], "callback_query": bare}

@@ -1,0 +1,152 @@
+"""Groups over the fake Bot API: off until the host turns them on, then heard when addressed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.harness import Failed
+
+ON = {"it": "Accendi qui", "en": "Turn on here"}
+
+
+@pytest.fixture
+def house(world):
+    """A group of the host, a guest and somebody unknown, whom the bot is in but not turned on."""
+    world.know("anna", "luca")
+    world.user("carla", language_code="it")
+    world.group("casa", ["anna", "luca", "carla"], title="Casa")
+    world.start_bot()
+    return world
+
+
+def turn_on(world, group="casa", lang="it"):
+    """The host turns the group on by the button that comes when the bot is named there."""
+    world.say("anna", "@fake_test_bot eccoci", chat=group)
+    world.expect(group, buttons=[ON[lang]])
+    world.press("anna", ON[lang], chat=group)
+    world.expect(group, "Acceso da te|Turned on by you", kind="edit")
+    world.expect(group, "@fake_test_bot")
+
+
+def test_group_is_silent_until_the_host_turns_it_on_and_then_hears_who_names_it(house):
+    house.say("carla", "@fake_test_bot echo segreto-carla", chat="casa")
+    house.expect("casa", "sono spento: mi può accendere solo chi mi ha in casa", no_buttons=["."])
+    house.say("luca", "@fake_test_bot echo segreto-luca", chat="casa")
+    house.expect_none("casa", 0.7)
+    house.say("anna", "fra noi: echo segreto-anna", chat="casa")
+    house.say("anna", "@fake_test_bot echo ciao-spento", chat="casa")
+    asked = house.expect("casa", "Lo può decidere solo", buttons=[ON["it"]])
+    house.press("luca", ON["it"], chat="casa")
+    house.expect("casa", "solo chi mi ha in casa", kind="answer")
+    house.press("anna", ON["it"], chat="casa")
+    house.expect("casa", r"✅ Acceso da te alle \d", kind="edit")
+    seen = house.expect("casa", "setprivacy a @BotFather, scegli @fake_test_bot")
+    house.say("luca", "@fake_test_bot echo buongiorno", chat="casa")
+    answer = house.expect("casa", "^buongiorno$")
+    house.say("luca", "echo e ora?", chat="casa", reply_to=answer["message"]["message_id"])
+    house.expect("casa", r"^e ora\?$")
+
+    assert "solo i comandi e le risposte" in seen["message"]["text"]
+    assert asked["message"]["reply_to_message"]["from"]["id"] == house.names["anna"]
+    assert house.rows("SELECT state FROM chats") == [("on",)]
+    stored = str(house.rows("SELECT body FROM inbox")) + str(house.rows("SELECT * FROM turns"))
+    assert "segreto" not in stored
+    house.assert_clean()
+
+
+def test_host_added_the_bot_is_asked_there_and_a_guest_adding_it_asks_the_host_in_private(world):
+    world.know("anna", "luca")
+    world.user("carla", language_code="it")
+    for name, by in (("prima", "anna"), ("seconda", "luca"), ("terza", "carla")):
+        world.group(name, ["anna", by], title=name.title(), bot=False)
+    world.start_bot()
+
+    world.bot_status("anna", "member", chat="prima")
+    world.expect("prima", buttons=[ON["it"], "Resta spento"])
+    world.press("anna", "Resta spento", chat="prima")
+    world.expect("prima", "Spento da te", kind="edit")
+    world.bot_status("luca", "member", chat="seconda")
+    world.expect("anna", "nel gruppo «Seconda»", buttons=[ON["it"]])
+    world.press("anna", ON["it"])
+    world.expect("anna", "Acceso da te .* «Seconda»", kind="edit")
+    world.expect("seconda", "Qui rispondo a chi mi nomina")
+    world.bot_status("carla", "member", chat="terza")
+    world.say("carla", "/start", chat="terza")
+    world.expect("terza", "sono spento")
+    world.expect_none("anna", 0.5)
+
+    found = world.rows("SELECT title, state FROM chats ORDER BY title")
+    assert found == [("Prima", "off"), ("Seconda", "on"), ("Terza", "new")]
+    world.assert_clean()
+
+
+def test_member_who_is_not_known_hears_once_how_to_be_let_in_and_is_not_kept(house):
+    turn_on(house)
+    house.say("carla", "@fake_test_bot echo segreto", chat="casa")
+    house.expect("casa", "Qui rispondo solo a chi conosco.*in privato")
+    house.say("carla", "@fake_test_bot echo segreto due", chat="casa")
+    house.expect_none("casa", 0.7)
+    house.say("luca", "/pair ABCD2345", chat="casa")
+    house.expect("casa", "in privato: qui li leggono tutti")
+
+    assert "segreto" not in str(house.rows("SELECT body FROM inbox"))
+    house.assert_clean()
+
+
+def test_start_in_a_group_says_what_the_bot_sees_and_lets_the_host_turn_it_off(house):
+    turn_on(house)
+    house.say("luca", "/start", chat="casa")
+    little = house.expect("casa", "privacy del bot è accesa", no_buttons=["."])
+    house.tg.me_full["can_read_all_group_messages"] = True
+    house.say("anna", "/start@fake_test_bot", chat="casa")
+    house.expect("casa", "privacy del bot è spenta.*aggiungimi di nuovo", buttons=["Spegni qui"])
+    house.bot_status("anna", "administrator", chat="casa")
+    house.say("anna", "/start", chat="casa")
+    house.expect("casa", "Sono amministratore", buttons=["Spegni qui"])
+    house.press("luca", "Spegni qui", chat="casa")
+    house.expect("casa", "solo chi mi ha in casa", kind="answer")
+    house.press("anna", "Spegni qui", chat="casa")
+    house.expect("casa", "Spento da te", kind="edit")
+    house.say("luca", "@fake_test_bot echo ancora", chat="casa")
+    house.expect("casa", "sono spento")
+
+    assert "togli" in little["message"]["text"]
+    assert house.rows("SELECT state, is_admin FROM chats") == [("off", 1)]
+    house.assert_clean()
+
+
+def test_bot_put_out_and_let_in_again_is_off_until_it_is_turned_on_anew(house):
+    turn_on(house)
+    house.bot_status("carla", "kicked", chat="casa")
+    house._wait(lambda: house.rows("SELECT state FROM chats") == [("gone",)], 45, "gone")
+    house.bot_status("luca", "member", chat="casa")
+    house.expect("anna", "nel gruppo «Casa»", buttons=[ON["it"]])
+    house.say("luca", "@fake_test_bot echo di nuovo", chat="casa")
+    house.expect("casa", "sono spento")
+
+    assert house.rows("SELECT state FROM chats") == [("new",)]
+
+
+def test_channels_anonymous_administrators_and_other_bots_are_not_heard(house):
+    turn_on(house)
+    house.group("canale", ["anna"], type="channel")
+    house.say("anna", "@fake_test_bot echo da anonimo", chat="casa", as_chat="casa")
+    house.say("anna", "@fake_test_bot echo dal canale", chat="casa", as_chat="canale")
+    house.say("anna", "@fake_test_bot echo nel canale", chat="canale")
+    house.expect_none("casa", 0.7)
+    house.expect_none("canale", 0.1)
+    house.say("anna", "@fake_test_bot echo io", chat="casa")
+    house.expect("casa", "^io$")
+    house.assert_clean()
+
+
+def test_english_host_is_asked_and_told_in_english(world):
+    world.know("anna", lang="en")
+    world.group("club", ["anna"], title="Club")
+    world.start_bot()
+
+    turn_on(world, "club", "en")
+    world.say("anna", "/start", chat="club")
+    world.expect("club", "privacy mode is on.*setprivacy to @BotFather", buttons=["Turn off here"])
+    with pytest.raises(Failed):
+        world.expect("club", "accesa|spento", timeout=0.2)
