@@ -54,9 +54,10 @@ from core.store.turn_log import TurnLog, append_missing
 from core.turn_buttons import buttons
 from core.turn_ends import TurnEnds
 from core.turn_offers import UNDO_ENGINE
-from core.turn_resume import Resumed, TurnResume
+from core.turn_resume import TurnResume
 from core.turn_setup import MAX_REQUEST, TurnSetup, refusal_of
 from core.turn_state import TurnState
+from core.turn_taken import Resumed
 from core.turn_unanswered import Unanswered
 from core.turn_undo import undo_closing, undo_turn
 

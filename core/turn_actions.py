@@ -33,9 +33,9 @@ from core.store.stores import Stores
 from core.store.suspensions import Standing
 from core.turn_ends import TurnEnds
 from core.turn_offers import Rows, draw
-from core.turn_resume import Resumed, Taken
 from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
+from core.turn_taken import Resumed, Taken
 from core.turn_unanswered import Unanswered
 
 

@@ -7,7 +7,6 @@ transaction that takes the buttons away; catalogue and rights are read anew befo
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -17,7 +16,6 @@ from core.clock import Clock
 from core.dialogs import Answer, FieldKind, Suspension, SuspensionKind
 from core.errors import ErrorCode, ErrorInfo, StoreError
 from core.execution import consent
-from core.execution.context import TurnContext
 from core.execution.invoke import Gate
 from core.i18n import Texts
 from core.levels.runner import Resumption
@@ -30,39 +28,20 @@ from core.messages import (
     InboundKind,
     Reply,
     TurnClosed,
-    TurnEvent,
-    TurnSuspended,
 )
 from core.positions import Position
-from core.store import credentials, grants, kv, outbox, suspensions, turns
-from core.store.credentials import SealedAnswer
+from core.store import credentials, grants, kv, suspensions, turns
 from core.store.stores import Stores
 from core.store.suspensions import Standing
+from core.turn_asking import Asking, answered
 from core.turn_ends import TurnEnds
 from core.turn_keeping import is_late_secret, locked, toggle
 from core.turn_places import Emit, Places, place_of
-from core.turn_question import CANCEL, again, are_same, decided, is_whole, shape_of, talk_of
+from core.turn_question import CANCEL, are_same, decided, is_whole, talk_of
 from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
+from core.turn_taken import Resumed, Taken
 from core.turn_unanswered import Unanswered, lost_state
-
-
-@dataclass(frozen=True, slots=True)
-class Resumed:
-    """A turn that goes on: with what was decided, or to its end with `error`."""
-
-    context: TurnContext
-    state: TurnState
-    resumption: Resumption | None = None
-    error: ErrorInfo | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """What came of an answer: events to tell at once, and the turn that goes on, if one does."""
-
-    events: tuple[TurnEvent, ...]
-    resumed: Resumed | None = None
 
 
 class TurnResume:
@@ -82,6 +61,15 @@ class TurnResume:
         self._stores, self._clock, self._texts = stores, clock, texts
         self._ends, self._setup, self._late = ends, setup, late
         self._places = Places(gate=gate, texts=texts, setup=setup)
+        self._asking = Asking(
+            stores=stores,
+            clock=clock,
+            texts=texts,
+            ends=ends,
+            setup=setup,
+            late=late,
+            places=self._places,
+        )
 
     async def take(self, inbound: Inbound, actor: Actor, emit: Emit) -> Taken | None:
         """Take an inbound as the answer to an open question of this person in this conversation.
@@ -92,7 +80,7 @@ class TurnResume:
         """
         now, here = self._clock.now(), inbound.address.key
         async with self._stores.main.read() as tx:
-            taken_before = await kv.get(tx, _answered(inbound))
+            taken_before = await kv.get(tx, answered(inbound))
             former = None if taken_before is None else await turns.get(tx, taken_before)
             if inbound.kind is InboundKind.CHOICE:
                 pressed = await suspensions.find_by_token(
@@ -131,7 +119,7 @@ class TurnResume:
             return await self._answer(inbound, actor, asked, None)
         answer = dialogs.read_answer(asked, inbound.text, lang=lang, today=today)
         if answer is None:
-            return await self._missed(inbound, actor, asked)
+            return await self._asking.missed(inbound, actor, asked)
         if asked.wants_place and not answer.skipped:
             return await self._placed(inbound, actor, asked, answer.value, emit)
         if asked.asked.kind is FieldKind.FILE_PATH and not answer.skipped:
@@ -177,11 +165,11 @@ class TurnResume:
             return await self._answer(inbound, actor, suspension, None)
         if choice == consent.TYPE:
             after = dialogs.anew(suspension, typing=True)
-            return await self._move(inbound, actor, suspension, after, "dialog.typing")
+            return await self._asking.move(inbound, actor, suspension, after, "dialog.typing")
         if fields.is_toggle(suspension, choice):
-            queued, answered = self._ends.outbox_channels, _answered(inbound)
+            key, queued = answered(inbound), self._ends.outbox_channels
             stored, drawn = await toggle(
-                self._stores, self._clock, suspension, choice, answered, queued=queued
+                self._stores, self._clock, suspension, choice, key, queued=queued
             )
             return Taken(drawn or await self._late.told_again(stored, actor))
         # A yes with something more to it.
@@ -208,7 +196,7 @@ class TurnResume:
         """A place in words or chosen. Until it is clear the question stays open."""
         read = await self._places.read(inbound, actor, suspension, place, emit)
         if read.after is not None:
-            return await self._move(
+            return await self._asking.move(
                 inbound, actor, suspension, read.after, read.key, address=read.address
             )
         answer = Answer(dict(read.place))
@@ -232,7 +220,7 @@ class TurnResume:
             values = dialogs.with_answer(suspension, kept or answer)
             after = dialogs.advanced(suspension, values)
             key = "dialog.answered"
-            return await self._move(
+            return await self._asking.move(
                 inbound, actor, suspension, after, key, secret=secret, position=position
             )
         at_cap = suspension.kind is SuspensionKind.CAP
@@ -248,7 +236,7 @@ class TurnResume:
             stored = await turns.get(tx, suspension.turn_id)
             taken = claimed is not None and stored is not None
             if stored is not None and taken and await turns.go_on(tx, stored.id):
-                await kv.put(tx, _answered(inbound), stored.id)
+                await kv.put(tx, answered(inbound), stored.id)
                 if secret is not None:
                     await credentials.keep_answer(tx, secret, now)
                 settled = await self._late.settle(
@@ -292,22 +280,6 @@ class TurnResume:
         resumed = Resumed(context, state, Resumption(decision, asked_at), error)
         return Taken((settled,), resumed)
 
-    async def _missed(self, inbound: Inbound, actor: Actor, suspension: Suspension) -> Taken:
-        """An answer that is none: the field is asked again with what would be one; a few times,
-        then it is said how to leave it, and the question stays."""
-        async with self._stores.main.read() as tx:
-            stored = await turns.get(tx, suspension.turn_id)
-        lang = self._setup.lang(actor, inbound, "") if stored is None else stored.lang
-        shape = shape_of(suspension.asked, self._texts, lang)
-        if suspension.missed < dialogs.MOST_MISSED:
-            after = replace(suspension, missed=suspension.missed + 1)
-            key = "dialog.not_understood"
-            return await self._move(inbound, actor, suspension, after, key, hint=shape)
-        text = self._texts.say("dialog.how_to_leave", lang, shape=shape)
-        reply = Reply((Block("text", text),), lang, None, FinalKind.ERROR)
-        error = ErrorInfo(ErrorCode.INVALID_ARGS)
-        return Taken((TurnClosed("", FinalKind.ERROR, reply, error),))
-
     async def _ask_again(
         self,
         inbound: Inbound,
@@ -320,70 +292,10 @@ class TurnResume:
         """The same field once more, in a new message below; `key` stands in place of the old."""
         if not is_whole(suspension):
             return await self._answer(inbound, actor, suspension, None)
-        return await self._move(inbound, actor, suspension, suspension, key, whole=whole)
-
-    async def _move(
-        self,
-        inbound: Inbound,
-        actor: Actor,
-        suspension: Suspension,
-        after: Suspension,
-        key: str,
-        *,
-        whole: bool = False,
-        secret: SealedAnswer | None = None,
-        position: Position | None = None,
-        hint: str = "",
-        **params: str,
-    ) -> Taken:
-        now = self._clock.now()
-        async with self._stores.main.read() as tx:
-            stored = await turns.get(tx, suspension.turn_id)
-        if stored is None:
-            return Taken((self._ends.unkept(inbound, ErrorInfo(ErrorCode.QUESTION_EXPIRED)),))
-        context = self._setup.context(
-            stored.id, actor, inbound.address, stored.lang, now, stored.request
-        )
-        asked = again(after, context, self._texts, question_id=self._clock.new_id(), whole=whole)
-        if hint:
-            blocks = (Block("text", hint), *asked.reply.blocks)
-            asked = replace(asked, reply=replace(asked.reply, blocks=blocks))
-        queued = inbound.address.channel in self._ends.outbox_channels
-        new_key = asked.suspension.prompt_key
-        async with self._stores.main.write() as tx:
-            moved = await suspensions.advance(
-                tx,
-                suspension,
-                after.values,
-                now=now,
-                to=after.cursor,
-                tokens=asked.tokens,
-                prompt_key=new_key,
-                missed=after.missed,
-            )
-            if moved is not None:
-                await kv.put(tx, _answered(inbound), stored.id)
-                if secret is not None:
-                    await credentials.keep_answer(tx, secret, now)
-                settled = await self._late.settle(
-                    tx, suspension, stored.lang, actor, key, **params
-                )
-                if position is not None:
-                    await self._places.keep(tx, actor, position)
-                await turns.show_question(tx, stored.id, asked.reply.to_json())
-                if queued and new_key is not None:
-                    await outbox.enqueue(tx, new_key, inbound.address, asked.reply.to_json(), now)
-        if moved is None:
-            return Taken(await self._late.told_again(stored, actor))
-        suspended = TurnSuspended(stored.id, asked.reply, new_key if queued else None)
-        return Taken((settled, suspended))
+        return await self._asking.move(inbound, actor, suspension, suspension, key, whole=whole)
 
     def _today(self, actor: Actor, now: dt.datetime) -> dt.date:
         return now.astimezone(ZoneInfo(self._setup.zone(actor))).date()
-
-
-def _answered(inbound: Inbound) -> str:
-    return f"answer:{inbound.id}"
 
 
 def _text(value: object) -> str | None:

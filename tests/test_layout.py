@@ -118,6 +118,8 @@ LAYERS = {
     "core.turn_question": 4,
     "core.turn_restart": 4,
     "core.turn_resume": 4,
+    "core.turn_taken": 4,
+    "core.turn_asking": 4,
     "core.turn_setup": 4,
     "core.turn_unanswered": 4,
     "core.turn_undo": 4,
