@@ -21,6 +21,7 @@ from bot.telegram.pacing import Gate
 from bot.telegram.pairing import Pairing
 from bot.telegram.poll import Poller
 from bot.telegram.presenter import Presenter
+from bot.telegram.reach import Reach
 from bot.telegram.sifting import Sifter
 from bot.telegram.workers import Workers
 from core.clock import Clock
@@ -30,6 +31,7 @@ from core.execution.cage.status import Isolation
 from core.i18n import Texts
 from core.store import inbox, outbox
 from core.store import pairing as pairing_store
+from core.store import reach as reach_store
 from core.store.stores import Stores
 
 log = logging.getLogger(__name__)
@@ -61,12 +63,15 @@ class TelegramChannel:
         bot_id = bot_id_of(secret)
         if bot_id is None:
             raise SettingsInvalid(texts.say("telegram.token_malformed", lang))
-        self._bot = build_bot(secret, settings.telegram_base_url, settings.telegram_base_file_url)
         gate = Gate(clock.monotonic)
+        self._bot = build_bot(
+            secret, settings.telegram_base_url, settings.telegram_base_file_url, gate
+        )
         store = stores.main
         self._store = store
         self._clock = clock
         answers_wait = asyncio.Event()
+        reach = Reach(store=store, texts=texts, clock=clock, lang=lang)
         self._presenter = Presenter(
             bot=self._bot,
             gate=gate,
@@ -80,9 +85,8 @@ class TelegramChannel:
             store=store,
             gate=gate,
             clock=clock,
-            delivery=Delivery(
-                bot=self._bot, store=store, gate=gate, texts=texts, presenter=self._presenter
-            ),
+            delivery=Delivery(bot=self._bot, store=store, texts=texts, presenter=self._presenter),
+            reach=reach,
             waiting=answers_wait,
         )
         self._commands = Commands(
@@ -116,6 +120,7 @@ class TelegramChannel:
             bot_id=bot_id,
             handlers=handlers,
             poll_age_s=self.poll_age_s,
+            rival=lambda: self._poller.rival,
         )
         self._poller = Poller(
             bot=self._bot,
@@ -125,6 +130,7 @@ class TelegramChannel:
                 clock=clock,
                 is_locked=pairing.is_locked,
                 commands=NAMES,
+                reach=reach,
             ),
             store=store,
             vault=stores.vault,
@@ -212,6 +218,7 @@ class TelegramChannel:
                     await inbox.prune(tx, now - KEPT)
                     await outbox.prune(tx, now - KEPT)
                     await pairing_store.prune(tx, now)
+                    await reach_store.prune(tx, now)
             except StoreError as exc:
                 log.warning("old rows not forgotten", extra={"error": exc.detail})
             await asyncio.sleep(_PRUNE_EVERY_S)

@@ -6,12 +6,18 @@ they are stored, and keeps order per bot or not at all).
 
 from __future__ import annotations
 
+import datetime as dt
 import os
+import time
 from typing import Any
 from urllib.parse import urlsplit
 
 from telegram import Bot
+from telegram.error import RetryAfter
 from telegram.request import HTTPXRequest
+
+from bot.telegram.faults import retry_after_s
+from bot.telegram.pacing import Gate, Pace
 
 # Waits that Telegram names come as timedelta; the older form warns at each use.
 os.environ.setdefault("PTB_TIMEDELTA", "true")
@@ -20,6 +26,10 @@ os.environ.setdefault("PTB_TIMEDELTA", "true")
 ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
 BATCH = 100
 _SENDING_CONNECTIONS = 32
+# What puts something into a chat and thus counts; reading and answers to taps do not.
+_PACED = ("send", "edit", "delete", "forward", "copy", "pin", "unpin", "stopPoll", "setMessage")
+# What nobody misses: it is left out rather than waited with.
+_DROPPED = {"sendChatAction": Pace.TYPING, "sendMessageDraft": Pace.PROGRESS}
 # Less than the 75 s after which web servers commonly close, so that we close first.
 _KEEP_OPEN_S = 45.0
 
@@ -34,7 +44,11 @@ class _Request(HTTPXRequest):
 
 
 class PollingBot(Bot):
-    """A `Bot` that also hands out updates unparsed."""
+    """A `Bot` that also hands out updates unparsed, and says everything at the pace of a gate."""
+
+    def __init__(self, *args: Any, gate: Gate, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._gate = gate
 
     async def get_raw_updates(self, *, offset: int | None, timeout_s: int) -> list[Any]:
         """The waiting updates as Telegram wrote them, after at most `timeout_s` seconds.
@@ -55,6 +69,31 @@ class PollingBot(Bot):
         )
         return updates if isinstance(updates, list) else []
 
+    async def _do_post(self, endpoint: str, data: dict[str, Any], **waits: Any) -> Any:
+        """Every request of every sender comes through here, so none goes round the gate.
+
+        Typing that has no room now is not sent (False), nor is a draft. Raises `RetryAfter`
+        without asking Telegram while the chat must wait.
+        """
+        chat_id = str(data.get("chat_id", ""))
+        if not chat_id or not endpoint.startswith(_PACED):
+            return await super()._do_post(endpoint, data, **waits)
+        if (pace := _DROPPED.get(endpoint)) is not None:
+            if not self._gate.try_take(chat_id, pace):
+                if pace is Pace.TYPING:
+                    return False
+                raise RetryAfter(dt.timedelta(seconds=self._gate.wait_s(chat_id, pace)))
+        else:
+            await self._gate.acquire(chat_id)
+            if endpoint == "sendMediaGroup":  # an album is as many messages
+                for _ in data["media"][1:]:
+                    self._gate.take(chat_id)
+        try:
+            return await super()._do_post(endpoint, data, **waits)
+        except RetryAfter as exc:
+            self._gate.close(chat_id, retry_after_s(exc))
+            raise
+
     async def close_connections(self) -> None:
         """Close all connections. `Bot.shutdown` does so only after `Bot.initialize`, which asks
         Telegram who the bot is, and that must not keep the first poll waiting."""
@@ -62,8 +101,10 @@ class PollingBot(Bot):
             await request.shutdown()
 
 
-def build_bot(token: str, base_url: str, base_file_url: str) -> PollingBot:
-    """A bot for this token. Opens no connection."""
+def build_bot(
+    token: str, base_url: str, base_file_url: str, gate: Gate | None = None
+) -> PollingBot:
+    """A bot for this token, which says nothing faster than `gate` allows. Opens no connection."""
     url = urlsplit(base_url)
     options: dict[str, Any] = {}
     if url.hostname in {"127.0.0.1", "::1", "localhost"}:
@@ -73,6 +114,7 @@ def build_bot(token: str, base_url: str, base_file_url: str) -> PollingBot:
         token,
         base_url=base_url,
         base_file_url=base_file_url,
+        gate=gate or Gate(time.monotonic),
         request=_Request(
             connection_pool_size=_SENDING_CONNECTIONS,
             connect_timeout=10.0,

@@ -100,10 +100,11 @@ class Commands:
         waiting: int,
         running: RunningTurn | None,
         poll_age_s: float | None,
+        rival: str | None = None,
     ) -> str:
         """The lines of `/status`: time up, queue, what is being worked on, the person's day,
         whether executors are closed in, and how long ago Telegram was last heard (`poll_age_s`;
-        None: not yet)."""
+        None: not yet). `rival`: the bot whose messages another program reads too."""
         say = self._texts.say
         up = self._span(self._clock.monotonic() - self._started_at, lang)
         head = [
@@ -138,6 +139,8 @@ class Commands:
             tail.append(say("telegram.status.contact", lang, span=self._span(poll_age_s, lang)))
         if tail:
             lines.append(" · ".join(tail))
+        if rival is not None:
+            lines.append(say("telegram.status.rival", lang, name=rival))
         return "\n".join(lines)
 
     async def announce(self, bot: Bot) -> None:

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from telegram import Bot, InlineKeyboardMarkup, LinkPreviewOptions, ReplyParameters
 from telegram.error import TelegramError
 
-from bot.telegram import standing
+from bot.telegram import pacing, standing
 from bot.telegram.faults import EditAgain, Fault, FaultKind, classify
 from bot.telegram.files_out import File, FilesOut, parcels
 from bot.telegram.formatting import Document, Words, render, unformatted, with_note
 from bot.telegram.keyboards import Markup, is_question, markup, may_settle
-from bot.telegram.pacing import Gate
+from bot.telegram.pacing import Pace
 from bot.telegram.parts import Part, clean
 from bot.telegram.presenter import Presenter
 from bot.telegram.settling import ROOM, Settling
@@ -69,18 +69,13 @@ class _Sent:
 class Delivery:
     """Says messages of one bot; progress messages of their turns become or make way for them."""
 
-    def __init__(
-        self, *, bot: Bot, store: Database, gate: Gate, texts: Texts, presenter: Presenter
-    ) -> None:
+    def __init__(self, *, bot: Bot, store: Database, texts: Texts, presenter: Presenter) -> None:
         self._bot = bot
         self._store = store
-        self._gate = gate
         self._texts = texts
         self._presenter = presenter
-        self._settling = Settling(
-            bot=bot, store=store, gate=gate, texts=texts, repeat_mark=REPEAT_MARK
-        )
-        self._files = FilesOut(bot, gate, texts)
+        self._settling = Settling(bot=bot, store=store, texts=texts, repeat_mark=REPEAT_MARK)
+        self._files = FilesOut(bot, texts)
         # How far a message has gone out, by its first key; kept on disk too.
         self._sent: dict[str, _Sent] = {}
         self._noted: set[str] = set()
@@ -88,7 +83,8 @@ class Delivery:
     async def send(self, item: OutboxItem) -> Outcome:
         """Say one message, going on at the part that an earlier try had not said."""
         try:
-            outcome = Outcome(item, message_id=await self._send_parts(item))
+            with pacing.at(Pace.URGENT if item.urgent else Pace.ANSWER):
+                outcome = Outcome(item, message_id=await self._send_parts(item))
         except TelegramError as exc:
             outcome = await self._last_resort(item, classify(exc))
         except EditAgain as exc:
@@ -97,9 +93,7 @@ class Delivery:
             outcome = Outcome(item, fault=Fault(FaultKind.RETRY, detail=exc.detail))
         except (KeyError, TypeError, ValueError) as exc:
             log.exception("message not readable", extra={"key": item.key})
-            outcome = Outcome(item, fault=Fault(FaultKind.GONE, detail=type(exc).__name__))
-        if outcome.fault is not None and outcome.fault.kind is FaultKind.WAIT:
-            self._gate.close(item.address.chat_id, outcome.fault.after_s)
+            outcome = Outcome(item, fault=Fault(FaultKind.UNSAYABLE, detail=type(exc).__name__))
         return outcome
 
     async def forget(self, tx: Transaction, item: OutboxItem) -> None:
@@ -243,7 +237,6 @@ class Delivery:
         chat_id, thread = int(item.address.chat_id), _thread(item)
 
         async def send(part: Part) -> int:
-            await self._gate.acquire(item.address.chat_id)
             message = await self._bot.send_message(
                 chat_id,
                 part.text,
@@ -272,7 +265,6 @@ class Delivery:
     async def _edit(
         self, chat_id: int, message_id: int, part: Part, keyboard: InlineKeyboardMarkup | None
     ) -> int:
-        await self._gate.acquire(str(chat_id))
         try:
             await self._bot.edit_message_text(
                 part.text,

@@ -34,6 +34,8 @@ class FaultKind(StrEnum):
     """Telegram does not take this content; plain text may do."""
     GONE = "gone"
     """Nobody can be reached there any more."""
+    UNSAYABLE = "unsayable"
+    """This message cannot be said; others can."""
 
 
 @dataclass(frozen=True, slots=True)

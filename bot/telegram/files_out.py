@@ -20,7 +20,6 @@ from telegram.error import TelegramError
 from bot.telegram.faults import FaultKind, classify
 from bot.telegram.formatting import Document
 from bot.telegram.keyboards import Markup
-from bot.telegram.pacing import Gate
 from bot.telegram.parts import clean
 from core.i18n import Texts
 from core.messages import Attachment, ChatAddress
@@ -69,8 +68,8 @@ def is_photo(file: File) -> bool:
 class FilesOut:
     """Sends files of one bot."""
 
-    def __init__(self, bot: Bot, gate: Gate, texts: Texts) -> None:
-        self._bot, self._gate, self._texts = bot, gate, texts
+    def __init__(self, bot: Bot, texts: Texts) -> None:
+        self._bot, self._texts = bot, texts
 
     async def send(
         self,
@@ -142,11 +141,8 @@ class FilesOut:
             "message_thread_id": None if address.thread_id is None else int(address.thread_id),
             "read_timeout": _READ_TIMEOUT_S,
         }
-        await self._gate.acquire(address.chat_id)
         caption = note or None
         if len(files) > 1:
-            for _ in files[1:]:  # an album is as many messages
-                self._gate.take(address.chat_id)
             kind = InputMediaPhoto if photo else InputMediaDocument
             media = [
                 kind(data, caption=caption if n == 0 else None)
@@ -161,7 +157,6 @@ class FilesOut:
         return (await self._bot.send_document(chat_id, data, **where)).message_id
 
     async def _say(self, address: ChatAddress, text: str, keyboard: Markup | None) -> int:
-        await self._gate.acquire(address.chat_id)
         message = await self._bot.send_message(
             int(address.chat_id),
             text,

@@ -77,6 +77,7 @@ class Pending(Protocol):
     def waiting(self) -> int: ...
     def is_working(self, address: ChatAddress) -> bool: ...
     def poll_age_s(self) -> float | None: ...
+    def rival(self) -> str | None: ...
 
 
 class Handlers:
@@ -257,11 +258,13 @@ class Handlers:
             return
         if heard.name == "stop":
             if await self._stop(heard.origin, pending):
-                await self._close(row)  # the turn itself says what had been done
+                async with self._store.write() as tx:  # the turn itself says what had been done
+                    await inbox.mark_done(tx, row.id)
+                    await outbox.hasten(tx, address)
                 self._sender.wake()
             else:
                 text = self._texts.say("telegram.stop.nothing", lang)
-                await self._answer(row, heard.origin, lang, text)
+                await self._answer(row, heard.origin, lang, text, urgent=True)
             return
         text = await self._commands.status(
             actor,
@@ -269,8 +272,9 @@ class Handlers:
             waiting=pending.waiting(),
             running=self._turns.status(address),
             poll_age_s=pending.poll_age_s(),
+            rival=pending.rival(),
         )
-        await self._answer(row, heard.origin, lang, text)
+        await self._answer(row, heard.origin, lang, text, urgent=True)
 
     def hear_tap(self, row: StoredInbox) -> None:
         """A tap was stored: see to it that it is answered soon, whenever it is worked."""
@@ -326,18 +330,27 @@ class Handlers:
                 await self._say(tx, row, heard.origin, lang, text)
         self._sender.wake()
 
-    async def _answer(self, row: StoredInbox, origin: Origin, lang: str, text: str) -> None:
+    async def _answer(
+        self, row: StoredInbox, origin: Origin, lang: str, text: str, *, urgent: bool = False
+    ) -> None:
         async with self._store.write() as tx:
-            await self._say(tx, row, origin, lang, text)
+            await self._say(tx, row, origin, lang, text, urgent=urgent)
         self._sender.wake()
 
     async def _say(
-        self, tx: Transaction, row: StoredInbox, origin: Origin, lang: str, text: str
+        self,
+        tx: Transaction,
+        row: StoredInbox,
+        origin: Origin,
+        lang: str,
+        text: str,
+        *,
+        urgent: bool = False,
     ) -> None:
         """Put the channel's own answer in the outbox and close the row."""
         answers = str(origin.message_id) if is_group(origin.address) else None
         reply = Reply((Block("text", text),), lang, answers=answers)
-        await self._enqueue(tx, row, origin.address, reply)
+        await self._enqueue(tx, row, origin.address, reply, urgent=urgent)
         await inbox.mark_done(tx, row.id)
 
     async def _close(self, row: StoredInbox, reply: Reply | None = None) -> None:
@@ -349,10 +362,17 @@ class Handlers:
             self._sender.wake()
 
     async def _enqueue(
-        self, tx: Transaction, row: StoredInbox, address: ChatAddress, reply: Reply
+        self,
+        tx: Transaction,
+        row: StoredInbox,
+        address: ChatAddress,
+        reply: Reply,
+        *,
+        urgent: bool = False,
     ) -> None:
         """One answer for a row, however often it is worked."""
-        await outbox.enqueue(tx, f"inbox:{row.id}", address, reply.to_json(), self._clock.now())
+        now = self._clock.now()
+        await outbox.enqueue(tx, f"inbox:{row.id}", address, reply.to_json(), now, urgent=urgent)
 
     async def _give_up(self, row: StoredInbox, note: str) -> bool:
         """Close a row that cannot be worked and tell the person, unless they are unknown."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import timedelta
 
 from bot.telegram.delivery import REPEAT_MARK, Delivery, Outcome
 from bot.telegram.faults import Fault, FaultKind, backoff_s
-from bot.telegram.pacing import Gate
+from bot.telegram.pacing import Gate, Pace
+from bot.telegram.reach import Reach
 from bot.telegram.screening import CHANNEL
 from core.clock import Clock
 from core.errors import StoreError
@@ -24,6 +26,8 @@ from core.store.outbox import OutboxItem
 log = logging.getLogger(__name__)
 
 _SENDING_AT_ONCE = 24
+# Places and lanes of their own for answers to /stop and /status.
+_URGENT_AT_ONCE, _URGENT = 4, "!"
 _IDLE_S = 60.0
 _LAST_SENDS_S = 5.0
 # Tries of a message whose sending raises what nobody expects.
@@ -42,12 +46,14 @@ class OutboxSender:
         gate: Gate,
         clock: Clock,
         delivery: Delivery,
+        reach: Reach,
         waiting: asyncio.Event,
     ) -> None:
         self._store = store
         self._gate = gate
         self._clock = clock
         self._delivery = delivery
+        self._reach = reach
         self._wake = waiting
         self._sending: dict[str, asyncio.Task[None]] = {}
         self._settled: list[Outcome] = []
@@ -100,15 +106,20 @@ class OutboxSender:
         """What a crash left half sent is said again, marked."""
         async with self._store.write() as tx:
             count = await outbox.recover(tx, CHANNEL, self._clock.now())
+        await self._reach.load()
         if count:
             log.warning("unclear sends are repeated, marked", extra={"count": count})
 
     async def _has_due(self) -> bool:
         self.wake()
+        if self._sending:
+            return True
+        if self._gate.all_closed_s():
+            return False
+        closed = [_beginning(chat) for chat in self._gate.waiting()]
         async with self._store.read() as tx:
-            due = await outbox.next_due(tx, CHANNEL)
-        closed = bool(self._gate.waiting())
-        return bool(self._sending) or (due is not None and due <= self._clock.now() and not closed)
+            due = await outbox.next_due(tx, CHANNEL, closed=closed)
+        return due is not None and due <= self._clock.now()
 
     async def _settle_and_claim(self) -> float:
         """One transaction: write down what has ended, take what may go out. Seconds until the
@@ -119,26 +130,57 @@ class OutboxSender:
         async with self._store.write() as tx:
             for outcome in settled:
                 await self._settle(tx, outcome)
-            # A chat that must wait is not claimed for: a crash meanwhile would leave it unclear.
-            ended = {outcome.item.address.key for outcome in settled}
-            skip = {key for key in self._sending if key not in ended}
-            skip |= {f"{CHANNEL}:{chat}:" for chat in closed}
-            while not self._stopping and len(self._sending) + len(claimed) < _SENDING_AT_ONCE:
-                item = await outbox.claim_next(tx, CHANNEL, skip_chats=skip, now=now)
-                if item is None:
-                    break
-                skip.add(item.address.key)
-                claimed.append(item)
-            due = None if claimed else await outbox.next_due(tx, CHANNEL)
+            ended = {_lane(outcome.item) for outcome in settled}
+            busy = {key for key in self._sending if key not in ended}
+            if not self._stopping and not self._gate.all_closed_s():
+                # A chat that must wait is not claimed for: a crash meanwhile would leave it
+                # unclear.
+                await self._claim(tx, claimed, busy, self._gate.waiting(Pace.URGENT), urgent=True)
+                await self._claim(tx, claimed, busy, closed, urgent=False)
+            shut = [_beginning(chat) for chat in closed]
+            due = None if claimed else await outbox.next_due(tx, CHANNEL, closed=shut)
         del self._settled[: len(settled)]
         for outcome in settled:
-            self._sending.pop(outcome.item.address.key, None)
+            self._sending.pop(_lane(outcome.item), None)
         for item in claimed:
-            key = item.address.key
-            self._sending[key] = asyncio.create_task(self._send(item), name=f"send {key}")
+            self._sending[_lane(item)] = asyncio.create_task(
+                self._send(item), name=f"send {item.address.key}"
+            )
+        if all_closed := self._gate.all_closed_s():
+            return all_closed + 0.005
+        wait = min([_IDLE_S, *closed.values()])
         if due is not None and due > now:
-            return min(_IDLE_S, (due - now).total_seconds() + 0.005)
-        return min([_IDLE_S, *closed.values()])
+            wait = min(wait, (due - now).total_seconds() + 0.005)
+        return wait
+
+    async def _claim(
+        self,
+        tx: Transaction,
+        claimed: list[OutboxItem],
+        busy: set[str],
+        closed: Iterable[str],
+        *,
+        urgent: bool,
+    ) -> None:
+        """Take what may go out now, into `claimed` and `busy`. Urgent messages have lanes and
+        places of their own."""
+        at_once = _SENDING_AT_ONCE + (_URGENT_AT_ONCE if urgent else 0)
+        shut = [_beginning(chat) for chat in closed]
+        mark = _URGENT if urgent else ""
+        skip = {k.removesuffix(_URGENT) for k in busy if k.endswith(_URGENT) == urgent}
+        while len(busy) < at_once:
+            item = await outbox.claim_next(
+                tx, CHANNEL, skip_chats=skip, closed=shut, urgent=urgent, now=self._clock.now()
+            )
+            if item is None:
+                return
+            if self._reach.is_lost(item.address.chat_id):
+                await outbox.mark_dead(tx, item.key, "chat out of reach", self._clock.now())
+                await self._delivery.forget(tx, item)
+                continue
+            skip.add(item.address.key)
+            busy.add(item.address.key + mark)
+            claimed.append(item)
 
     async def _settle(self, tx: Transaction, outcome: Outcome) -> None:
         item, fault, now = outcome.item, outcome.fault, self._clock.now()
@@ -167,13 +209,24 @@ class OutboxSender:
             case _:
                 await outbox.mark_dead(tx, item.key, fault.detail, now)
                 await self._delivery.forget(tx, item)
+                if fault.kind is FaultKind.GONE:
+                    await self._reach.lose(tx, item.address.chat_id, fault.detail)
 
     async def _send(self, item: OutboxItem) -> None:
         # Whatever goes wrong in there, the chat must not wait for this message for ever.
-        kind = FaultKind.RETRY if item.attempts < _UNEXPECTED else FaultKind.GONE
+        kind = FaultKind.RETRY if item.attempts < _UNEXPECTED else FaultKind.UNSAYABLE
         outcome = Outcome(item, fault=Fault(kind, detail="unexpected fault"))
         try:
             outcome = await self._delivery.send(item)
         finally:
             self._settled.append(outcome)
             self.wake()
+
+
+def _beginning(chat_id: str) -> str:
+    """How the keys of all conversations of a chat begin, its topics included."""
+    return f"{CHANNEL}:{chat_id}:"
+
+
+def _lane(item: OutboxItem) -> str:
+    return item.address.key + (_URGENT if item.urgent else "")

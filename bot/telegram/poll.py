@@ -33,6 +33,8 @@ CONFLICT = "telegram.conflict"
 # How long Telegram may hold a request without news.
 LONG_POLL_S = 30
 _LAST_POLL_EVERY_S = 30.0
+# Longer than any poll of another program lasts, by so much.
+_AFTER_RIVAL_S = 2.0
 # 401s in a row after which a token that did work counts as withdrawn.
 _REFUSALS = 5
 _QUIET_S = 3 * 24 * 3600.0
@@ -70,6 +72,9 @@ class Poller:
         self._heard_at: float | None = None
         self.last_poll_at: float | None = None
         """Monotonic seconds of the last completed poll: the sign of life of the channel."""
+        self.rival: str | None = None
+        """The bot whose updates another program fetches too, while that lasts."""
+        self._rival_noted = True  # perhaps by a run before this one
 
     async def run(self) -> None:
         """Poll until cancelled. Raises `SettingsInvalid` when Telegram does not know the token.
@@ -88,6 +93,8 @@ class Poller:
                         offset=offset, timeout_s=LONG_POLL_S if settled else 0
                     )
                 offset = await self._store_batch(updates, offset)
+                if settled:  # a whole poll, and nobody has thrown it out
+                    await self._rival_gone()
                 settled = True
             except InvalidToken as exc:
                 failures += 1
@@ -153,7 +160,13 @@ class Poller:
 
     async def _note_poll(self, tx: Transaction) -> None:
         await kv.put(tx, LAST_POLL, self._clock.now().isoformat())
-        await kv.delete(tx, CONFLICT)
+
+    async def _rival_gone(self) -> None:
+        self.rival = None
+        if self._rival_noted:
+            async with self._store.write() as tx:
+                await kv.delete(tx, CONFLICT)
+            self._rival_noted = False
 
     async def _wait_out(self, exc: Exception, failures: int) -> None:
         wait = backoff_s(failures, most_s=30)
@@ -174,6 +187,7 @@ class Poller:
             "another program fetches the updates of this bot",
             extra={"bot": bot, "detail": exc.message, "failures": failures},
         )
+        self.rival, self._rival_noted = bot, True
         try:
             async with self._store.write() as tx:
                 await kv.put(tx, CONFLICT, f"{self._clock.now().isoformat()} {bot}")
@@ -183,4 +197,4 @@ class Poller:
         except (StoreError, TelegramError) as error:
             log.warning("409 not settled", extra={"error": type(error).__name__})
         # The other one's request must end first; hurrying would only throw each other out.
-        await asyncio.sleep(min(LONG_POLL_S, 2.0**failures))
+        await asyncio.sleep(LONG_POLL_S + _AFTER_RIVAL_S)

@@ -17,7 +17,7 @@ from telegram import Bot, LinkPreviewOptions
 from telegram.error import TelegramError
 
 from bot.telegram.faults import FaultKind, classify
-from bot.telegram.pacing import Gate
+from bot.telegram.pacing import Gate, Pace
 from bot.telegram.parts import clean
 from core.clock import Clock
 from core.errors import StoreError
@@ -232,10 +232,10 @@ class Presenter:
                 await self._draw_once(view)
             except TelegramError as exc:
                 fault = classify(exc)
-                if fault.kind is FaultKind.WAIT:
-                    self._gate.close(view.address.chat_id, fault.after_s)
                 if fault.kind is not FaultKind.UNCHANGED:
                     log.info("progress not shown", extra={"error": type(exc).__name__})
+                if fault.kind is FaultKind.GONE:
+                    return
             except StoreError as exc:
                 log.warning("progress not noted", extra={"error": exc.detail})
         if view.abandoned and view.message_id is not None:
@@ -246,17 +246,16 @@ class Presenter:
     async def _draw_once(self, view: View) -> None:
         now = self._clock.monotonic()
         chat_id, thread = int(view.address.chat_id), _thread(view.address)
-        if now - view.typed_at >= TYPING_EVERY_S and not self._gate.is_closed(
-            view.address.chat_id
-        ):
+        if now - view.typed_at >= TYPING_EVERY_S:
             view.typed_at = now
-            await self._bot.send_chat_action(chat_id, "typing", message_thread_id=thread)
+            if not await self._bot.send_chat_action(chat_id, "typing", message_thread_id=thread):
+                view.typed_at = float("-inf")  # there was no room for it: as soon as there is
         if (
             view.ended.is_set()
             or view.line in {"", view.shown}
             or now - view.started_at < PROGRESS_AFTER_S
             or now - view.drawn_at < EDIT_EVERY_S
-            or not self._gate.try_take(view.address.chat_id)
+            or not self._gate.has_room(view.address.chat_id, Pace.PROGRESS)
         ):
             return
         view.drawn_at, line = now, view.line

@@ -16,7 +16,6 @@ from telegram.error import TelegramError
 from bot.telegram.faults import EditAgain, FaultKind, classify
 from bot.telegram.formatting import Words, render
 from bot.telegram.keyboards import asks_place, markup
-from bot.telegram.pacing import Gate
 from bot.telegram.parts import Part, clean, has_visible, joined
 from core.i18n import Texts
 from core.messages import Reply
@@ -35,10 +34,8 @@ _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 class Settling:
     """Takes back the questions of one bot."""
 
-    def __init__(
-        self, *, bot: Bot, store: Database, gate: Gate, texts: Texts, repeat_mark: str
-    ) -> None:
-        self._bot, self._store, self._gate, self._texts = bot, store, gate, texts
+    def __init__(self, *, bot: Bot, store: Database, texts: Texts, repeat_mark: str) -> None:
+        self._bot, self._store, self._texts = bot, store, texts
         self._repeat_mark = repeat_mark
 
     async def settle(self, item: OutboxItem, question_key: str) -> int | None:
@@ -71,7 +68,6 @@ class Settling:
         buttons = markup(Reply.from_json(item.body), is_private=is_private)
         message_id = int(shown.message_id or 0)
         inline = buttons if isinstance(buttons, InlineKeyboardMarkup) else None
-        await self._gate.acquire(item.address.chat_id)
         try:
             await self._bot.edit_message_reply_markup(
                 int(item.address.chat_id), message_id, reply_markup=inline
@@ -96,7 +92,6 @@ class Settling:
 
     async def _edit(self, item: OutboxItem, message_id: int, part: Part) -> bool:
         """Whether the message now shows the part and no buttons; False: it cannot be edited."""
-        await self._gate.acquire(item.address.chat_id)
         try:
             await self._bot.edit_message_text(
                 part.text,
@@ -125,7 +120,6 @@ class Settling:
             if not removes:
                 return None
             decision = "✓"  # a keyboard goes only with a message
-        await self._gate.acquire(item.address.chat_id)
         thread = item.address.thread_id
         message = await self._bot.send_message(
             int(item.address.chat_id),

@@ -14,6 +14,7 @@ from typing import Any
 
 from bot.telegram import groups
 from bot.telegram.identity import Identity
+from bot.telegram.reach import Reach
 from bot.telegram.screening import CHANNEL, Screened, screen, without_words
 from core.clock import Clock
 from core.store import actors, chats, inbox, pairing
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 # A stranger's pairing attempts that one batch may bring; the rest is not stored.
 _PAIRING_PER_BATCH = 5
 _MESSAGES = frozenset({"message", "edited_message"})
+# What nobody can send to a bot that they have blocked or removed.
+_SPOKEN = _MESSAGES | {"callback_query"}
 _ALBUMS_REMEMBERED = 64
 
 
@@ -38,9 +41,11 @@ class Sifter:
         clock: Clock,
         is_locked: Callable[[str], bool],
         commands: Collection[str],
+        reach: Reach,
     ) -> None:
         self._identity, self._clock, self._is_locked = identity, clock, is_locked
         self._commands = frozenset(commands)
+        self._reach = reach
         # Only one part of an album says whom it is for.
         self._albums: OrderedDict[tuple[str, str, str], None] = OrderedDict()
 
@@ -68,6 +73,8 @@ class Sifter:
             sender = screened.sender_id
             if sender not in known:
                 known[sender] = await actors.find_actor(tx, CHANNEL, sender) is not None
+            if self._reach.is_lost(screened.chat_id) and screened.kind in _SPOKEN:
+                await self._reach.regain(tx, screened.chat_id)
             if screened.is_private:
                 body = await self._private(tx, raw, screened, known[sender], attempts)
             else:

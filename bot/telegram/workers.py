@@ -40,12 +40,14 @@ class Workers:
         bot_id: str,
         handlers: Handlers,
         poll_age_s: Callable[[], float | None],
+        rival: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._store = store
         self._vault = vault
         self._bot_id = bot_id
         self._handlers = handlers
         self._poll_age_s = poll_age_s
+        self._rival = rival
         self._wake = asyncio.Event()
         self._wake.set()
         self._seen_id = 0
@@ -70,6 +72,10 @@ class Workers:
     def poll_age_s(self) -> float | None:
         """Seconds since Telegram was last heard; None before the first time."""
         return self._poll_age_s()
+
+    def rival(self) -> str | None:
+        """The bot whose updates another program fetches too; None when nobody does."""
+        return self._rival()
 
     async def run(self) -> None:
         """Take up what the inbox holds, until cancelled; then the works under way are cancelled

@@ -243,6 +243,26 @@ CREATE TABLE chats (
 ALTER TABLE turns ADD COLUMN message_ref TEXT;
 """,
     ),
+    Migration(
+        11,
+        "chats out of reach",
+        """
+-- core.store.reach
+CREATE TABLE unreachable (
+    channel TEXT NOT NULL,
+    chat_id TEXT NOT NULL,
+    actor_id TEXT,
+    detail TEXT NOT NULL,
+    lost_at REAL,
+    told_at REAL NOT NULL,
+    PRIMARY KEY (channel, chat_id)
+) WITHOUT ROWID;
+
+-- core.store.outbox
+ALTER TABLE outbox ADD COLUMN urgent INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX outbox_urgent ON outbox (channel, place) WHERE urgent = 1 AND state = 'pending';
+""",
+    ),
 )
 
 MEMORY: tuple[Migration, ...] = ()

@@ -29,6 +29,7 @@ class OutboxItem:
     message_id: str | None
     created_at: datetime
     error: str | None
+    urgent: bool = False
 
 
 # The states are named twice so that SQLite sees that the partial indexes hold all it needs.
@@ -37,7 +38,11 @@ _FIRST_OF_ITS_CHAT = """
     AND NOT EXISTS (
         SELECT 1 FROM outbox AS earlier
         WHERE earlier.channel = :channel AND earlier.chat_key = mine.chat_key
-          AND earlier.place < mine.place AND earlier.state IN ('pending', 'sending'))"""
+          AND earlier.place < mine.place AND earlier.state IN ('pending', 'sending')
+          AND earlier.urgent = 0)
+    AND NOT EXISTS (
+        SELECT 1 FROM json_each(:closed) AS shut
+        WHERE substr(mine.chat_key, 1, length(shut.value)) = shut.value)"""
 
 _CLAIM = f"""
     UPDATE outbox SET state = 'sending', attempts = attempts + 1, updated_at = :now
@@ -49,17 +54,40 @@ _CLAIM = f"""
         ORDER BY mine.place LIMIT 1)
     RETURNING *"""  # noqa: S608
 
+_CLAIM_URGENT = """
+    UPDATE outbox SET state = 'sending', attempts = attempts + 1, updated_at = :now
+    WHERE key = (
+        SELECT mine.key FROM outbox AS mine
+        WHERE mine.channel = :channel AND mine.urgent = 1 AND mine.state = 'pending'
+          AND (mine.not_before IS NULL OR mine.not_before <= :now)
+          AND mine.chat_key NOT IN (SELECT value FROM json_each(:skip))
+          AND NOT EXISTS (
+              SELECT 1 FROM json_each(:closed) AS shut
+              WHERE substr(mine.chat_key, 1, length(shut.value)) = shut.value)
+        ORDER BY mine.place LIMIT 1)
+    RETURNING *"""
+
 
 async def enqueue(
-    tx: Transaction, key: str, address: ChatAddress, body: Mapping[str, Any], now: datetime
+    tx: Transaction,
+    key: str,
+    address: ChatAddress,
+    body: Mapping[str, Any],
+    now: datetime,
+    *,
+    urgent: bool = False,
 ) -> bool:
-    """Store a message to send; False when the key is there already, which then stays as it is."""
+    """Store a message to send; False when the key is there already, which then stays as it is.
+
+    `urgent`: it overtakes what waits, in its own chat too.
+    """
     added = await tx.execute(
         """INSERT OR IGNORE INTO outbox
-               (key, place, channel, chat_key, body, created_at, updated_at)
+               (key, place, channel, chat_key, body, urgent, created_at, updated_at)
            VALUES (:key, COALESCE((SELECT MAX(place) FROM outbox), 0) + 1,
-                   :channel, :chat_key, :body, :now, :now)""",
+                   :channel, :chat_key, :body, :urgent, :now, :now)""",
         {
+            "urgent": int(urgent),
             "key": key,
             "channel": address.channel,
             "chat_key": address.key,
@@ -71,26 +99,42 @@ async def enqueue(
 
 
 async def claim_next(
-    tx: Transaction, channel: str, *, skip_chats: Collection[str] = (), now: datetime
+    tx: Transaction,
+    channel: str,
+    *,
+    skip_chats: Collection[str] = (),
+    closed: Collection[str] = (),
+    urgent: bool = False,
+    now: datetime,
 ) -> OutboxItem | None:
     """Take the oldest message that may go out now, as `sending`. None: nothing is due.
 
-    Never a message of a chat while an earlier one of it waits or is being sent; `skip_chats` are
-    the keys of chats that may not be written to yet. Of several callers one gets it.
+    Never a message of a conversation while an earlier one of it waits or is being sent, but for
+    `urgent` ones, which are taken alone. `skip_chats` are the keys of conversations, `closed` the
+    beginnings of keys (a chat with all its topics) that may not be written to yet. Of several
+    callers one gets it.
     """
     row = await tx.fetch_one(
-        _CLAIM, {"channel": channel, "now": to_ts(now), "skip": dump_json(list(skip_chats))}
+        _CLAIM_URGENT if urgent else _CLAIM,
+        {
+            "channel": channel,
+            "now": to_ts(now),
+            "skip": dump_json(list(skip_chats)),
+            "closed": dump_json(list(closed)),
+        },
     )
     return None if row is None else _item(row)
 
 
-async def next_due(tx: Transaction, channel: str) -> datetime | None:
+async def next_due(
+    tx: Transaction, channel: str, *, closed: Collection[str] = ()
+) -> datetime | None:
     """When `claim_next` will next find something (perhaps long ago); None when nothing waits but
-    behind a message that is being sent."""
+    behind a message that is being sent, or in a `closed` chat."""
     row = await tx.fetch_one(
         f"""SELECT MIN(COALESCE(not_before, created_at)) AS due FROM outbox AS mine
             WHERE {_FIRST_OF_ITS_CHAT}""",  # noqa: S608
-        {"channel": channel},
+        {"channel": channel, "closed": dump_json(list(closed))},
     )
     return None if row is None or row["due"] is None else from_ts(row["due"])
 
@@ -118,6 +162,26 @@ async def mark_dead(tx: Transaction, key: str, error: str, now: datetime) -> Non
     await _settle(tx, key, "dead", now, error=error)
     await tx.execute(
         "UPDATE outbox SET body = '{}' WHERE key = :key AND state = 'dead'", {"key": key}
+    )
+
+
+async def hasten(tx: Transaction, address: ChatAddress) -> int:
+    """Let what waits in a conversation overtake what waits in others; how many messages."""
+    return await tx.execute(
+        """UPDATE outbox SET urgent = 1
+           WHERE channel = :channel AND chat_key = :chat
+             AND state IN ('pending', 'sending') AND state = 'pending'""",
+        {"channel": address.channel, "chat": address.key},
+    )
+
+
+async def bury(tx: Transaction, channel: str, chat: str, error: str, now: datetime) -> int:
+    """Give up all that waits for a chat (the beginning of its keys) that cannot be reached."""
+    return await tx.execute(
+        """UPDATE outbox SET state = 'dead', error = :error, updated_at = :now
+           WHERE channel = :channel AND state IN ('pending', 'sending') AND state = 'pending'
+             AND substr(chat_key, 1, length(:chat)) = :chat""",
+        {"channel": channel, "chat": chat, "error": error, "now": to_ts(now)},
     )
 
 
@@ -224,4 +288,5 @@ def _item(row: Row) -> OutboxItem:
         message_id=row["message_id"],
         created_at=from_ts(row["created_at"]),
         error=row["error"],
+        urgent=bool(row["urgent"]),
     )

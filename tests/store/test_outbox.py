@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 from datetime import datetime, timedelta
 
+import pytest
+
 from core.messages import ChatAddress
 from core.store import outbox
 from core.store.database import Database
@@ -242,14 +244,63 @@ async def test_prune_drops_old_settled_messages_and_new_ones_still_come_last(
     assert item.key == "a2"
 
 
-async def test_claim_uses_the_indexes(db: Database):
+@pytest.mark.parametrize("sql", [outbox._CLAIM, outbox._CLAIM_URGENT], ids=["usual", "urgent"])
+async def test_claim_uses_the_indexes(db: Database, sql: str):
     """Thousands of sent rows must not slow a claim down."""
+    params = {"channel": "telegram", "now": 0, "skip": "[]", "closed": "[]"}
     async with db.read() as tx:
-        rows = await tx.fetch_all(
-            f"EXPLAIN QUERY PLAN {outbox._CLAIM}", {"channel": "telegram", "now": 0, "skip": "[]"}
-        )
+        rows = await tx.fetch_all(f"EXPLAIN QUERY PLAN {sql}", params)
     plan = " | ".join(row["detail"] for row in rows)
 
-    assert "mine USING INDEX outbox_open" in plan
-    assert "outbox_open_chat" in plan
+    if sql == outbox._CLAIM:
+        assert "mine USING INDEX outbox_open" in plan
+        assert "outbox_open_chat" in plan
+    else:
+        assert "mine USING INDEX outbox_urgent" in plan
     assert "TEMP B-TREE" not in plan
+
+
+async def test_urgent_message_overtakes_its_own_chat_and_holds_nothing_up(
+    db: Database, clock: FrozenClock
+):
+    await say(db, clock, ADA, "first", "second")
+    item = await claim(db, clock)
+    assert item is not None
+    async with db.write() as tx:
+        await outbox.enqueue(tx, "now", ADA, {}, clock.now(), urgent=True)
+        overtaking = await outbox.claim_next(tx, "telegram", urgent=True, now=clock.now())
+        none = await outbox.claim_next(tx, "telegram", urgent=True, now=clock.now())
+    await sent(db, clock, item.key)
+    after = await claim(db, clock)
+
+    assert overtaking is not None
+    assert (overtaking.key, overtaking.urgent, none) == ("now", True, None)
+    assert after is not None
+    assert after.key == "second"  # while the urgent one is still on its way
+
+
+async def test_closed_chat_is_closed_with_its_topics_and_others_are_not(
+    db: Database, clock: FrozenClock
+):
+    await say(db, clock, BOB, "topic")
+    await say(db, clock, ChatAddress("telegram", "22"), "other")
+    async with db.write() as tx:
+        item = await outbox.claim_next(tx, "telegram", closed=["telegram:2:"], now=clock.now())
+        due = await outbox.next_due(tx, "telegram", closed=["telegram:2:"])
+
+    assert item is not None
+    assert item.key == "other"
+    assert due is None
+
+
+async def test_bury_gives_up_what_waits_in_a_chat_and_leaves_what_is_on_its_way(
+    db: Database, clock: FrozenClock
+):
+    await say(db, clock, ADA, "going", "waiting")
+    await say(db, clock, BOB, "other")
+    await claim(db, clock)
+    async with db.write() as tx:
+        assert await outbox.bury(tx, "telegram", "telegram:1:", "blocked", clock.now()) == 1
+
+    states = [(await find(db, key)).state for key in ("going", "waiting", "other")]  # type: ignore[union-attr]
+    assert states == ["sending", "dead", "pending"]

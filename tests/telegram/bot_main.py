@@ -12,7 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
-from bot.telegram import delivery
+from bot.telegram import delivery, poll
 from bot.telegram.channel import TelegramChannel
 from core.clock import SystemClock
 from core.config import load_settings
@@ -40,6 +40,8 @@ async def main() -> int:
     stores = await open_stores(settings, clock)
     if seconds := os.environ.get("TEST_BECOMES_ANSWER_S"):
         delivery.BECOMES_ANSWER_S = float(seconds)
+    if seconds := os.environ.get("TEST_LONG_POLL_S"):
+        poll.LONG_POLL_S = int(seconds)
     await know(stores, os.environ.get("TEST_HOSTS", ""))
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)

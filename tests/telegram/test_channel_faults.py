@@ -160,18 +160,61 @@ def test_blocked_bot_gives_up_one_message_and_answers_again_after(world):
     assert ("dead",) in world.rows("SELECT state FROM outbox")
 
 
-def test_second_poller_is_waited_out_and_the_bot_named(world):
+def test_blocking_is_told_to_the_host_once_and_nothing_more_is_tried(world):
+    world.know("alice", "bob")
+    world.start_bot()
+    for n in range(3):
+        world.say("bob", f"slow 1 mai {n}")
+    world.expect("bob", kind="action")
+    world.bot_status("bob", "kicked")
+    world.expect("alice", "ha bloccato il bot")
+    world._wait(lambda: finished(world, 3), 45, "the end of the turns")
+    world._wait(lambda: len(dead(world)) == 3, 45, "giving up")
+    errors = [e for e in world.tg.events if e["kind"] == "error" and e["code"] == 403]
+    sends = [e for e in errors if e["method"] == "sendMessage"]
+
+    assert len(sends) == 1
+    assert world.rows("SELECT count(*) FROM unreachable WHERE lost_at IS NOT NULL") == [(1,)]
+    world.say("bob", "/start")
+    world.expect("bob", "Metnos")
+    assert world.rows("SELECT count(*) FROM unreachable WHERE lost_at IS NOT NULL") == [(0,)]
+    world.say("bob", "echo eccomi")
+    world.expect("bob", "^eccomi$")
+    assert len(world.texts("alice")) == 1
+
+
+def finished(world, count):
+    return world.rows("SELECT count(*) FROM inbox WHERE state = 'done'")[0][0] >= count
+
+
+def dead(world):
+    return world.rows("SELECT 1 FROM outbox WHERE state = 'dead'")
+
+
+def test_second_poller_is_waited_out_the_bot_named_and_forgotten_when_it_is_over(world):
     world.know("alice")
+    world.env["TEST_LONG_POLL_S"] = "3"
     world.start_bot()
     world.say("alice", "echo prima")
     world.expect("alice", "prima")
     world.fault("getUpdates", code=409, text="terminated by other getUpdates request")
     world.say("alice", "echo dopo")
-    world.say("alice", "echo ancora")
+    world._wait(lambda: noted(world), 45, "a note of the other program")
+    polls = [call["t"] for call in world.calls("getUpdates")]
 
+    world.say("alice", "/status")
     world.expect("alice", "^dopo$")
-    world.expect("alice", "^ancora$")
+    world.expect("alice", "@fake_test_bot")
     assert "another program fetches" in world.tail()
+    later = [call["t"] for call in world.calls("getUpdates") if call["t"] > polls[-1]]
+    assert later[0] - polls[-1] >= 3  # as long as the other's poll may last
+    world._wait(lambda: not noted(world), 45, "the end of the conflict")
+    world.say("alice", "/status")
+    assert "@fake_test_bot" not in world.expect("alice", "Attivo")["message"]["text"]
+
+
+def noted(world):
+    return world.rows("SELECT 1 FROM kv WHERE key = 'telegram.conflict'")
 
 
 def test_webhook_left_behind_is_removed_and_its_updates_are_kept(world):
