@@ -37,6 +37,8 @@ Mode = Literal["local", "online", "hybrid"]
 _ADDRESS = "an address that starts with http:// or https://"
 _PATH = "a path; ~name stands for the home of a user of this machine"
 _KEY = "a key of ASCII characters without spaces"
+_COUNT = "a whole number, 0 for no limit"
+_AMOUNT = "an amount of money, 0 for no limit"
 _SERVICE = f"{_ADDRESS}, or off"
 
 PUBLIC_PHOTON = "https://photon.komoot.io"
@@ -133,6 +135,11 @@ class Settings(BaseSettings):
     metnos_private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     metnos_photon_url: Service = PUBLIC_PHOTON
     metnos_location_minutes: int = Field(15, ge=0, le=1440)
+    metnos_guest_turns_per_hour: int = Field(30, ge=0)
+    metnos_guest_tokens_per_day: int = Field(200_000, ge=0)
+    metnos_guest_money_per_day: float = Field(0.0, ge=0)
+    metnos_tokens_per_day: int = Field(0, ge=0)
+    metnos_money_per_day: float = Field(0.0, ge=0)
     metnos_judge_threshold: float = Field(0.30, ge=0, le=1)
     metnos_unsafe_no_cage: bool = False
     metnos_log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -197,6 +204,11 @@ _ALLOWED: Mapping[str, str] = {
     "metnos_unsafe_no_cage": "0 or 1",
     "metnos_log_level": "DEBUG, INFO, WARNING or ERROR",
     "metnos_location_minutes": "minutes, a whole number from 0 to 1440",
+    "metnos_guest_turns_per_hour": _COUNT,
+    "metnos_guest_tokens_per_day": _COUNT,
+    "metnos_guest_money_per_day": _AMOUNT,
+    "metnos_tokens_per_day": _COUNT,
+    "metnos_money_per_day": _AMOUNT,
     "metnos_judge_threshold": "a number from 0 to 1",
     "metnos_home": _PATH,
     "metnos_log_file": _PATH,

@@ -24,6 +24,7 @@ class Running:
     state: TurnState
     stopped: bool = False
     ending: bool = False
+    actor_id: str = ""
 
 
 class Conversations:
@@ -56,6 +57,10 @@ class Conversations:
 
     def running(self, key: str) -> Running | None:
         return self._running.get(key)
+
+    def whose(self) -> dict[str, str]:
+        """The actors whose turns are walked, by the key of their conversation."""
+        return {key: running.actor_id for key, running in self._running.items()}
 
     async def stop(self, key: str) -> bool:
         """End the turn that runs, and wait until it is closed. False: none runs."""

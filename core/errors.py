@@ -55,6 +55,8 @@ class ErrorCode(StrEnum):
     CAP_SAME_EXECUTOR = "cap_same_executor"
     LOOP_BREAK = "loop_break"
     REQUEST_TOO_LONG = "request_too_long"
+    QUOTA_TURNS = "quota_turns"
+    QUOTA_DAY = "quota_day"
     # pipeline shape
     NEEDS_DATA_SOURCE = "needs_data_source"
     NEEDS_ACTION_TARGET = "needs_action_target"

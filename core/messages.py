@@ -45,7 +45,11 @@ class Autonomy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A person whom the house knows. `id` is a uuid and the key of everything that is theirs."""
+    """A person whom the house knows. `id` is a uuid and the key of everything that is theirs.
+
+    `turns_per_hour`, `tokens_per_day` and `money_per_day` are limits of their own: None for what
+    the settings say, 0 for none at all.
+    """
 
     id: str
     role: Role
@@ -53,6 +57,9 @@ class Actor:
     autonomy: Autonomy = Autonomy.SUPERVISED
     lang: str | None = None
     tz: str | None = None
+    turns_per_hour: int | None = None
+    tokens_per_day: int | None = None
+    money_per_day: float | None = None
 
 
 class InboundKind(StrEnum):

@@ -47,8 +47,7 @@ from core.messages import (
     TurnSuspended,
 )
 from core.redaction import redact
-from core.store import actors, grants, turns
-from core.store.grants import Granted
+from core.store import actors, turns
 from core.store.stores import Stores
 from core.store.turn_log import TurnLog, append_missing
 from core.turn_buttons import buttons
@@ -109,7 +108,7 @@ class Turns:
             outbox_channels=outbox_channels,
         )
         self._undo = Undo(gate.cage, stores, clock)
-        self._setup = TurnSetup(settings, texts, loader)
+        self._setup = TurnSetup(settings, texts, loader, tiers)
         self._late = Unanswered(
             stores=stores, clock=clock, texts=texts, ends=self._ends, setup=self._setup
         )
@@ -184,8 +183,11 @@ class Turns:
         ]
 
     async def expire(self) -> list[tuple[ChatAddress, TurnEvent]]:
-        """End the turns whose questions ran out; what to tell, and where. Call it now and then: a
-        conversation that works on something is left for the next time."""
+        """End the turns whose questions ran out; what to tell, and where. Those of people whose
+        right was withdrawn end without a word. Call it now and then: a conversation that works on
+        something is left for the next time."""
+        for address in await self._late.leave(self._talks.whose()):
+            await self._talks.stop(address.key)
         told: list[tuple[ChatAddress, TurnEvent]] = []
         for suspension in await self._late.due():
             address = ChatAddress.from_key(suspension.conversation)
@@ -241,7 +243,7 @@ class Turns:
                 if actor is None
                 else await turns.recent(tx, inbound.address.key, actor.id, CONVERSATION_TURNS)
             )
-            granted = Granted() if actor is None else await grants.granted_to(tx, actor.id, now)
+            rights = None if actor is None else await self._setup.rights(tx, actor, now)
         if actor is None:
             queue.put_nowait(self._ends.unkept(inbound, ErrorInfo(ErrorCode.NOT_AUTHORIZED)))
             return
@@ -275,10 +277,13 @@ class Turns:
                 if now - e.ended_at <= CONVERSATION_AGE
             ],
             quoted=inbound.quoted,
-            granted=granted,
+            rights=rights,
             interactive=inbound.is_interactive,
             scheduled=inbound.kind is InboundKind.SCHEDULED,
         )
+        if former is None and (too_often := self._setup.too_often(context)) is not None:
+            queue.put_nowait(self._ends.unkept(inbound, too_often, lang=context.lang))
+            return
         if former is None:
             async with self._stores.main.write() as tx:
                 await self._ends.mark_logged(tx)
@@ -316,7 +321,9 @@ class Turns:
         """Walk a turn to its end or its question, and tell it after the commit."""
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - we run in one
-        running = Running(task, context.turn_id, context.request, self._clock.monotonic(), state)
+        began = self._clock.monotonic()
+        running = Running(task, context.turn_id, context.request, began, state)
+        running.actor_id = context.actor.id
         self._talks.begin(context.address.key, running)
         queue.put_nowait(TurnStarted(context.turn_id, context.lang))
         end: TurnClosed | TurnSuspended

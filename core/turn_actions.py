@@ -26,7 +26,7 @@ from core.messages import (
     TurnEvent,
 )
 from core.redaction import redact
-from core.store import actions, effects, grants, outbox, questions, turns
+from core.store import actions, effects, outbox, questions, turns
 from core.store.actions import Action, PressedAction
 from core.store.database import Transaction
 from core.store.stores import Stores
@@ -180,7 +180,7 @@ class TurnActions:
                     state=state.to_json(),
                 )
             told = await self._tell(tx, press, act.tells)
-            granted = await grants.granted_to(tx, press.actor.id, now)
+            rights = await self._setup.rights(tx, press.actor, now)
         if state is None:
             reply = Reply(act.tells or _said(act.says), press.lang)
             return Taken((*events, TurnClosed("", FinalKind.ANSWER, reply, None, told)))
@@ -193,7 +193,7 @@ class TurnActions:
             state.request,
             talk=act.talk,
             quoted=act.quoted,
-            granted=granted,
+            rights=rights,
             interactive=press.inbound.is_interactive,
         )
         return Taken(tuple(events), Resumed(context, state))

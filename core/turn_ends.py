@@ -28,7 +28,7 @@ from core.llm.tiers import Tiers
 from core.messages import Block, FinalKind, Inbound, Reply, TurnClosed, TurnSuspended
 from core.observation import Effects, Observation
 from core.redaction import hide_handles
-from core.store import credentials, effects, outbox, scratchpad, suspensions, turns, usage
+from core.store import actors, credentials, effects, outbox, scratchpad, suspensions, turns, usage
 from core.store.database import Transaction
 from core.store.stores import Stores
 from core.store.turn_log import TurnLog
@@ -71,7 +71,9 @@ class TurnEnds:
         offers: Rows = (),
     ) -> TurnClosed:
         """Write the end: turn, reply with what its buttons do, journal and usage in one
-        transaction, then the log line. `offers`: rows of buttons besides those every end has."""
+        transaction, then the log line. `offers`: rows of buttons besides those every end has.
+
+        Nothing is sent, and nothing is left to tell, to somebody whose right was withdrawn."""
         made = closing or self._terminator.close(
             outcome,
             request=context.request,
@@ -118,6 +120,8 @@ class TurnEnds:
             await credentials.forget_turn(tx, context.turn_id)
             if any("scratchpad_id" in record.shown for record in outcome.state.steps):
                 await scratchpad.close_turn(tx, context.turn_id, now + SCRATCHPAD_TTL)
+            if await actors.is_revoked(tx, context.actor.id):
+                queued, reply = False, replace(reply, blocks=(), buttons=())
             if queued:
                 await outbox.enqueue(tx, key, context.address, reply.to_json(), now)
             await self._count(tx, context, outcome, day, turns=1)
@@ -157,7 +161,8 @@ class TurnEnds:
             if state.segment > 1:
                 await self._settle(tx, context.turn_id, now)
             await suspensions.open(tx, suspension, later.to_json(), asked.tokens)
-            if queued and suspension.prompt_key is not None:
+            gone = await actors.is_revoked(tx, context.actor.id)
+            if queued and suspension.prompt_key is not None and not gone:
                 await outbox.enqueue(
                     tx, suspension.prompt_key, context.address, reply.to_json(), now
                 )
@@ -274,9 +279,10 @@ class TurnEnds:
         reply = Reply(tuple(blocks), context.lang, context.turn_id, FinalKind.ERROR)
         return await self.close(context, outcome, closing=Closing(reply), offers=offers)
 
-    def unkept(self, inbound: Inbound, error: ErrorInfo) -> TurnClosed:
-        """An end that stands nowhere, for when there is no turn to close."""
-        lang = choose_lang(
+    def unkept(self, inbound: Inbound, error: ErrorInfo, *, lang: str | None = None) -> TurnClosed:
+        """An end that stands nowhere, for when there is no turn to close. Without a `lang` it is
+        said in the language of the words."""
+        lang = lang or choose_lang(
             inbound.lang,
             known=self._texts.langs,
             text=inbound.text[:1000],

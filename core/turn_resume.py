@@ -30,7 +30,7 @@ from core.messages import (
     TurnClosed,
 )
 from core.positions import Position
-from core.store import credentials, grants, kv, suspensions, turns
+from core.store import credentials, kv, suspensions, turns
 from core.store.stores import Stores
 from core.store.suspensions import Standing
 from core.turn_asking import Asking, answered
@@ -92,7 +92,7 @@ class TurnResume:
                     now=now,
                 )
             open_ones = await suspensions.open_of(tx, here, actor.id, now)
-            granted = await grants.granted_to(tx, actor.id, now)
+            rights = await self._setup.rights(tx, actor, now)
         if taken_before is not None:
             return Taken(await self._late.told_again(former, actor))
         if inbound.kind is InboundKind.CHOICE:
@@ -124,7 +124,7 @@ class TurnResume:
             return await self._placed(inbound, actor, asked, answer.value, emit)
         if asked.asked.kind is FieldKind.FILE_PATH and not answer.skipped:
             context = self._setup.context(
-                asked.turn_id, actor, inbound.address, lang, now, "", granted=granted
+                asked.turn_id, actor, inbound.address, lang, now, "", rights=rights
             )
             if not fields.is_within(context.scope, str(answer.value)):
                 return await self._ask_again(inbound, actor, asked, "dialog.not.in_scope")
@@ -244,7 +244,7 @@ class TurnResume:
                 )
                 if position is not None:
                     await self._places.keep(tx, actor, position)
-                granted = await grants.granted_to(tx, actor.id, now)
+                rights = await self._setup.rights(tx, actor, now)
             else:
                 claimed = None
         if claimed is None or stored is None:
@@ -269,7 +269,7 @@ class TurnResume:
             state.request,
             talk=talk_of(data),
             quoted=data.get("quoted"),
-            granted=granted,
+            rights=rights,
             interactive=inbound.is_interactive,
             scheduled=data.get("scheduled") is True,
         )

@@ -4,26 +4,78 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from zoneinfo import ZoneInfo
 
+from core.allowance import Allowance, limits_for
 from core.catalog.loader import CatalogLoader
 from core.config import Settings
 from core.errors import ErrorCode, ErrorInfo
 from core.execution.context import Exchange, TurnContext, private_hosts_for
+from core.execution.guests import catalog_for
 from core.execution.paths import scope_for
 from core.i18n import Texts
 from core.language import choose_lang
-from core.messages import Actor, ChatAddress, Inbound, InboundKind
+from core.llm.tiers import Tiers
+from core.messages import Actor, ChatAddress, Inbound, InboundKind, Role
+from core.store import grants, turns, usage
+from core.store.database import Transaction
 from core.store.grants import Granted
 
 MOST_REMEMBERED = 300
 MAX_REQUEST = 20_000
 
 
+HOUR = dt.timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What an actor may do at one moment: what is granted to them, and what is left to use."""
+
+    granted: Granted = field(default_factory=Granted)
+    allowance: Allowance = field(default_factory=Allowance)
+
+
 class TurnSetup:
     """Makes contexts; reads settings and catalogue as they are at that moment."""
 
-    def __init__(self, settings: Settings, texts: Texts, loader: CatalogLoader) -> None:
+    def __init__(
+        self, settings: Settings, texts: Texts, loader: CatalogLoader, tiers: Tiers
+    ) -> None:
         self._settings, self._texts, self._loader = settings, texts, loader
+        self._tiers = tiers
+
+    async def rights(self, tx: Transaction, actor: Actor, now: dt.datetime) -> Rights:
+        """What this actor may do now. Read it anew for every stretch of a turn."""
+        limits = limits_for(actor, self._settings)
+        used, again_at = usage.DayUsage(), None
+        if limits.tokens_per_day is not None or limits.money_per_day is not None:
+            today = now.astimezone(ZoneInfo(self.zone(actor))).date()
+            used = await usage.of_day(tx, actor.id, today)
+        if limits.turns_per_hour is not None:
+            most = limits.turns_per_hour
+            first = await turns.begun_at(tx, actor.id, now - HOUR, back=most)
+            again_at = None if first is None else first + HOUR
+        prices = self._tiers.settings_of("plan")
+        allowance = Allowance(
+            limits,
+            used.tokens_in + used.tokens_out,
+            used.money,
+            (prices.input_price, prices.output_price),
+            again_at,
+            may_extend=actor.role is Role.HOST,
+        )
+        return Rights(await grants.granted_to(tx, actor.id, now), allowance)
+
+    def too_often(self, context: TurnContext) -> ErrorInfo | None:
+        """Why no further turn of this person may begin now: their hour is full."""
+        allowance = context.allowance
+        if allowance.again_at is None:
+            return None
+        at = self._texts.time(allowance.again_at, context.lang, context.tz)
+        limit = allowance.limits.turns_per_hour
+        return ErrorInfo(ErrorCode.QUOTA_TURNS, {"count": limit, "time": at})
 
     def lang(self, actor: Actor, inbound: Inbound, request: str) -> str:
         asked = inbound.data.get("lang")
@@ -57,12 +109,13 @@ class TurnSetup:
         *,
         talk: Sequence[tuple[str, str, bool]] = (),
         quoted: str | None = None,
-        granted: Granted | None = None,
+        rights: Rights | None = None,
         interactive: bool = True,
         scheduled: bool = False,
     ) -> TurnContext:
         """`talk`: what was asked and answered before in this conversation, oldest first, and
         whether words from outside may stand in the answer."""
+        granted, allowance = (rights.granted, rights.allowance) if rights else (Granted(), None)
         return TurnContext(
             turn_id=turn_id,
             actor=actor,
@@ -71,7 +124,7 @@ class TurnSetup:
             tz=self.zone(actor),
             now=now,
             request=request,
-            catalog=self._loader.current(),
+            catalog=catalog_for(actor, self._loader.current(), granted.rights),
             scope=scope_for(actor, self._settings, granted),
             private_hosts=private_hosts_for(actor, self._settings, granted),
             conversation=tuple(
@@ -82,6 +135,7 @@ class TurnSetup:
             services=self._settings.services,
             interactive=interactive,
             scheduled=scheduled,
+            allowance=allowance or Allowance(),
         )
 
 

@@ -32,6 +32,8 @@ class Cap(StrEnum):
     STEPS = "steps"
     SAME_EXECUTOR = "same_executor"
     IN_A_ROW = "in_a_row"
+    DAY = "day"
+    """What may be used in a day; how much that is, the settings say."""
 
 
 # As much again, once.

@@ -4,6 +4,8 @@ was answered before. Each is settled once and told.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from core.clock import Clock
 from core.dialogs import FieldKind, Suspension, SuspensionState
 from core.errors import ErrorCode, ErrorInfo, StoreError
@@ -71,6 +73,24 @@ class Unanswered:
             await self._end(one, SuspensionState.CANCELLED, ErrorCode.CANCELLED) for one in waiting
         ]
         return any(ended)
+
+    async def leave(self, running: Mapping[str, str]) -> list[ChatAddress]:
+        """End the turns that wait for people whose right was withdrawn, without a word; and where
+        turns of such people still run. `running`: conversation → actor."""
+        async with self._stores.main.read() as tx:
+            waiting = await turns.waiting_for(tx)
+            ids = {*waiting, *running.values()}
+            gone = {one for one in ids if await actors.is_revoked(tx, one)}
+            left = [
+                turn for one in waiting if one in gone for turn in await turns.waiting_of(tx, one)
+            ]
+            former = {one: await actors.find_former(tx, one) for one in gone}
+        for turn in left:
+            async with self._stores.main.write() as tx:
+                mine = await turns.go_on(tx, turn.id)
+            if mine and (actor := former[turn.actor_id]) is not None:
+                await self.cut_short(turn, actor, ErrorCode.CANCELLED)
+        return [ChatAddress.from_key(key) for key, one in running.items() if one in gone]
 
     async def expire_one(self, suspension: Suspension) -> list[TurnEvent]:
         """End one turn whose question ran out; [] when it is no longer open."""

@@ -6,7 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.cli import chat, doctor, executors, grants, mandates, model, pair, run, setup, turns
+from bot.cli import (
+    actors,
+    chat,
+    doctor,
+    executors,
+    grants,
+    mandates,
+    model,
+    pair,
+    run,
+    setup,
+    turns,
+)
 from bot.cli.output import Session
 from bot.cli.speech import SpokenCommand, SpokenGroup
 
@@ -36,6 +48,12 @@ def build_command() -> Any:
             "revoke": grants.revoke,
             "agreed": mandates.list_agreed,
             "forget": mandates.forget,
+        },
+        "actors": {
+            "list": actors.list_actors,
+            "set": actors.set_actor,
+            "revoke": actors.revoke,
+            "unblock": actors.unblock,
         },
         "turns": {"list": turns.list_turns, "show": turns.show},
         "model": {"pull": model.pull, "serve": model.serve, "status": model.status},

@@ -12,6 +12,7 @@ import typer
 from bot.cli.beside import read_store, write_store
 from bot.cli.lines import short_path, table
 from bot.cli.output import BAD_SETTING, FAULT, Console, Session
+from bot.cli.people import find_person
 
 if TYPE_CHECKING:
     from core.config import Settings
@@ -39,7 +40,7 @@ def list_grants(
 
     people, found = read_store(settings, work)
     if actor:
-        person = _find(people, actor)
+        person = find_person(people, actor)
         if person is None:
             console.note("cli.grants.no_actor", name=actor)
             return FAULT
@@ -68,16 +69,19 @@ def add(
     span: Annotated[str, typer.Option("--for")] = "",
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> int:
-    """Open an inner host or a folder to an actor, the host of this home when none is named."""
+    """Open an inner host, a folder or a right to an actor, the host of this home when none is
+    named."""
     session: Session = ctx.obj
     console, settings = session.console, session.settings
     from core.clock import SystemClock
     from core.errors import CallRefused
+    from core.execution.guests import grantable_rights
     from core.store import actors, grants
     from core.store.grants import GrantKind
 
     lasts = _timedelta(span)
-    if kind not in {"host", "folder"} or (span and lasts is None) or (write and kind == "host"):
+    kinds = {"host", "folder", "right"}
+    if kind not in kinds or (span and lasts is None) or (write and kind != "folder"):
         wrong = "cli.grants.bad_span" if span and lasts is None else "cli.grants.bad_kind"
         console.note(wrong)
         return BAD_SETTING
@@ -87,10 +91,14 @@ def add(
         if not actor:
             await actors.ensure_local_host(tx, clock)
         people = await actors.list_actors(tx)
-        person = _find(people, actor) if actor else people[0]
+        person = find_person(people, actor) if actor else people[0]
         if person is None:
             return "cli.grants.no_actor"
-        if kind == "host":
+        if kind == "right":
+            if target not in grantable_rights():
+                return "cli.grants.bad_right"
+            chosen, place = GrantKind.RIGHT, target
+        elif kind == "host":
             from core.egress.rules import clean_grant
 
             chosen, place = GrantKind.HOST, clean_grant(target)
@@ -111,7 +119,8 @@ def add(
     except CallRefused:
         outcome = "cli.grants.bad_host"
     if isinstance(outcome, str):
-        console.note(outcome, name=actor, target=target)
+        rights = ", ".join(sorted(grantable_rights()))
+        console.note(outcome, name=actor, target=target, rights=rights)
         return FAULT
     grant, names = outcome
     if as_json:
@@ -141,14 +150,6 @@ def revoke(
         return 0
     console.tell("cli.grants.revoked", target=_shown(gone))
     return 0
-
-
-def _find(people: list[Actor], name: str) -> Actor | None:
-    """The one actor of this name, role or beginning of an id; None for none or several."""
-    found = [p for p in people if name.casefold() in (p.display_name.casefold(), p.role.value)]
-    if not found and len(name) >= 4:
-        found = [p for p in people if p.id.startswith(name)]
-    return found[0] if len(found) == 1 else None
 
 
 def _folder(target: str) -> str:
@@ -181,7 +182,7 @@ def _row(
 
 
 def _shown(grant: Grant) -> str:
-    return grant.target if grant.kind.value == "host" else short_path(grant.target)
+    return short_path(grant.target) if grant.kind.value in {"read", "write"} else grant.target
 
 
 def _as_data(grant: Grant, names: dict[str, str]) -> dict[str, Any]:

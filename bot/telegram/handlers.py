@@ -142,7 +142,8 @@ class Handlers:
                     self._sender.wake()
                 await self._presenter.show(inbound.address, event)
                 if isinstance(event, TurnClosed) and event.outbox_key is None:
-                    unkept = event.reply
+                    # An empty one is of somebody whose right was withdrawn meanwhile.
+                    unkept = event.reply if event.reply.blocks else None
         finally:
             # Nothing to do after a last event; without one no answer will replace the progress.
             await self._presenter.discard(inbound.address)

@@ -42,13 +42,15 @@ class Catalog:
     """Executors by name (in order), the refused ones, and a signature of the whole.
 
     `executors` holds what may run, deprecated ones too (their undo still works); `offered` is what
-    may be planned with. Equal signatures: the same executors with the same bytes.
+    may be planned with. Equal signatures: the same executors with the same bytes. `withheld`:
+    names of what there is, but not for whom this catalogue is.
     """
 
     executors: Mapping[str, LoadedExecutor]
     rejected: tuple[Rejection, ...]
     sdk: LoadedSdk
     signature: str
+    withheld: frozenset[str] = frozenset()
 
     @cached_property
     def offered(self) -> Mapping[str, LoadedExecutor]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from core.allowance import Allowance
 from core.catalog.loader import Catalog
 from core.config import Settings
 from core.errors import CallRefused, ErrorCode
@@ -39,7 +40,8 @@ class TurnContext:
     what the request replies to or forwards, which others may have written. `services`: addresses
     of services by name, "" for one that is off. `interactive`: somebody can answer a question
     that only asks to go on. `scheduled`: the turn is a task's, and nobody may be there for a
-    while. `typed`: what the person has written in this turn when they were asked.
+    while. `typed`: what the person has written in this turn when they were asked. `allowance`:
+    what they may still use today.
     """
 
     turn_id: str
@@ -58,6 +60,7 @@ class TurnContext:
     interactive: bool = True
     scheduled: bool = False
     typed: tuple[str, ...] = ()
+    allowance: Allowance = field(default_factory=Allowance)
 
     @property
     def said(self) -> tuple[str, ...]:

@@ -161,6 +161,8 @@ class Gate:
             read = await builtins.scratchpad_read(self.stores, context, attempt.resolved)
             return replace(read, provenance=sources.of_entry(attempt.resolved["id"], state))
         executor = context.catalog.executors.get(step.tool)
+        if step.tool in context.catalog.withheld:
+            raise CallRefused(ErrorCode.NOT_AUTHORIZED, "this tool is the host's alone: answer")
         if executor is None or step.tool not in offered:
             raise CallRefused(
                 ErrorCode.UNKNOWN_TOOL, guards.unknown(step.tool, offered), tool=step.tool

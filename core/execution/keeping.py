@@ -12,12 +12,12 @@ from typing import Any
 
 from core.catalog.manifest import Manifest
 from core.clock import Clock
-from core.errors import StoreError, to_error_info
+from core.errors import CallRefused, ErrorCode, StoreError, to_error_info
 from core.execution import arguments, builtins, handle, standing
 from core.execution.context import TurnContext
 from core.execution.standing import Given
 from core.observation import Effects, Observation
-from core.store import effects, scratchpad, turns
+from core.store import actors, effects, scratchpad, turns
 from core.store.database import Transaction
 from core.store.stores import Stores
 from core.turn_state import PendingCall, StepRecord, TurnState
@@ -43,7 +43,7 @@ async def open_journal(
 ) -> str:
     """Write down, before it runs, what the next step is about to change, the state in which its
     call, `args` as they were proposed, is the next, and what stays of the yes it was `given`; the
-    entry's key."""
+    entry's key. Raises `CallRefused` for somebody whose right was withdrawn meanwhile."""
     number = len(state.steps) + 1
     key = effects.effect_key(context.turn_id, number)
     summary = {name: preview[name] for name in ("targets", "count", "bytes") if name in preview}
@@ -52,6 +52,8 @@ async def open_journal(
         summary["undo_tool"] = manifest.undo_tool
     waiting = state.pending or (PendingCall(manifest.name, arguments.storable(args)),)
     async with stores.main.write() as tx:
+        if await actors.is_revoked(tx, context.actor.id):
+            raise CallRefused(ErrorCode.NOT_AUTHORIZED, "the right of this person was withdrawn")
         await effects.start(
             tx,
             key=key,

@@ -113,11 +113,13 @@ async def turns_left(
         for stored in await turns.running(tx):
             address = ChatAddress.from_key(stored.conversation)
             actor = await actors.get_actor(tx, stored.actor_id)
-            again = address.channel in but_of and stored.segment == 1
+            former = await actors.find_former(tx, stored.actor_id)
+            again = former is None and address.channel in but_of and stored.segment == 1
             if again:
                 again = may_begin_again(await effects.of_turn(tx, stored.id))
-            if not again and actor is not None:
-                left.append((stored, actor, address))
+            person = actor or former
+            if not again and person is not None:
+                left.append((stored, person, address))
     return left
 
 

@@ -10,18 +10,20 @@ from core.llm.client import ToolSpec
 from core.vocabulary import object_of, verb_of
 
 BLOCK = 6
+# The catalogue of the host, and those of guests with different rights.
+_MOST_INDEXES = 4
+_MOST_SPECS = 2048
 
 
 class Candidates:
-    """Chooses by the pre-filter; the index of a catalogue is built once, when a choice needs it.
+    """Chooses by the pre-filter; the index of a catalogue is built when a choice needs it.
 
     The set is rounded up to whole blocks of a fixed order and listed in that order (C4), so that
     the server's prefix cache meets the same bytes again.
     """
 
     def __init__(self) -> None:
-        self._signature = ""
-        self._index: prefilter.PrefilterIndex | None = None
+        self._indexes: dict[str, prefilter.PrefilterIndex] = {}
         self._specs: dict[tuple[str, str], ToolSpec] = {}
 
     def choose(self, context: TurnContext, *, k_max: int) -> tuple[str, ...]:
@@ -56,23 +58,22 @@ class Candidates:
         return found, len(clauses)
 
     def spec(self, catalog: Catalog, name: str, lang: str) -> ToolSpec:
-        self._forget_other_than(catalog)
-        if (name, lang) not in self._specs:
-            manifest = catalog.executors[name].manifest
-            self._specs[name, lang] = ToolSpec(
+        manifest = catalog.executors[name].manifest
+        known = (manifest.digest, lang)
+        if known not in self._specs:
+            if len(self._specs) >= _MOST_SPECS:
+                self._specs.clear()
+            self._specs[known] = ToolSpec(
                 name, manifest.description[lang], manifest.tool_schema(lang)
             )
-        return self._specs[name, lang]
+        return self._specs[known]
 
     def _index_of(self, catalog: Catalog) -> prefilter.PrefilterIndex:
-        self._forget_other_than(catalog)
-        if self._index is None:
-            self._index = prefilter.PrefilterIndex(
+        index = self._indexes.get(catalog.signature)
+        if index is None:
+            if len(self._indexes) >= _MOST_INDEXES:
+                self._indexes.clear()
+            index = self._indexes[catalog.signature] = prefilter.PrefilterIndex(
                 [executor.manifest for executor in catalog.offered.values()]
             )
-        return self._index
-
-    def _forget_other_than(self, catalog: Catalog) -> None:
-        if self._signature != catalog.signature:
-            self._signature, self._index = catalog.signature, None
-            self._specs.clear()
+        return index

@@ -19,6 +19,9 @@ def words_at_cap(
     if refused is None or error is None or cap is None:
         return ""
     say, lang = renderer.texts.say, renderer.lang
+    if cap is Cap.DAY:
+        told = terminator.so_far(state.steps, renderer)
+        return "\n".join([say("cap.ask.day", lang), told, say("cap.more.day", lang)])
     limit, doing = error.params["limit"], refused.tool
     if refused.tool in catalog.executors:
         doing = catalog.executors[refused.tool].manifest.phrase[lang]

@@ -129,6 +129,8 @@ class _Walk:
         else:
             await self._advance(replace(self._state, engine=self._proposer.name))
         while True:
+            if (end := await self._at_end_of_day()) is not None:
+                return end
             proposal = await self._propose()
             if proposal.plan is not None:
                 proposal, problem = await self._valid(proposal, proposal.plan)
@@ -188,8 +190,21 @@ class _Walk:
         cap = guards.cap_of(record.observation.error) or Cap.STEPS
         await self._advance(replace(self._state, capped=record))
         return await self._wait(
-            Question(SuspensionKind.CAP, record.tool, count=MOST[cap]), pending
+            Question(SuspensionKind.CAP, record.tool, count=MOST.get(cap, 0)), pending
         )
+
+    async def _at_end_of_day(self) -> Outcome | None:
+        """The end, or the question to whom it may extend, when what the person may use in a day
+        leaves no further model call."""
+        allowance, extended = self._context.allowance, Cap.DAY in self._state.extended
+        if not allowance.is_spent(self._usage, extended=extended):
+            return None
+        error = ErrorInfo(ErrorCode.QUOTA_DAY, {"cap": Cap.DAY.value})
+        refused = Observation.failed(error)
+        record = StepRecord(len(self._state.steps) + 1, "", {}, {}, refused, {})
+        if not allowance.may_extend or not self._may_extend(record):
+            return self._failed(error)
+        return await self._at_cap(record, ())
 
     async def _long(self, proposal: Proposal, problem: ErrorInfo) -> Outcome | None:
         """Ask whether a plan may run that has more steps than a turn, and is right but for that;
@@ -361,6 +376,8 @@ def ended_at_cap(state: TurnState) -> Outcome | None:
     error = None if refused is None else refused.observation.error
     if refused is None or error is None:
         return None
+    if guards.cap_of(error) is Cap.DAY:  # no step was refused, only the next thought
+        return Outcome(replace(state, pending=(), capped=None), FinalKind.ERROR, error=error)
     ended = replace(
         state.with_step(refused), pending=(), capped=None, next_step=state.next_step + 1
     )

@@ -57,6 +57,8 @@ def _check(number: int, step: Step, catalog: Catalog) -> None:
     if step.tool in BUILTINS:
         return
     executor = catalog.offered.get(step.tool)
+    if step.tool in catalog.withheld:
+        raise CallRefused(ErrorCode.NOT_AUTHORIZED, "this tool is the host's alone")
     if executor is None:
         raise CallRefused(ErrorCode.UNKNOWN_TOOL, f"{step.tool[:64]} does not exist")
     _check_arguments(step, executor.manifest)

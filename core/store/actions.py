@@ -129,6 +129,15 @@ async def void(tx: Transaction, shown_key: str, now: datetime) -> None:
     )
 
 
+async def void_all(tx: Transaction, actor_id: str, now: datetime) -> int:
+    """No button of this person does anything any more; how many there were."""
+    return await tx.execute(
+        """UPDATE actions SET used_at = :now, params_json = NULL
+           WHERE actor_id = :actor AND used_at IS NULL""",
+        {"actor": actor_id, "now": to_ts(now)},
+    )
+
+
 async def purge(tx: Transaction, before: datetime) -> int:
     """Forget buttons that ran out before then; how many. Later they are unknown."""
     return await tx.execute(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from core.clock import Clock, to_ts
+from core.clock import Clock, from_ts, to_ts
 from core.messages import Actor, Autonomy, Role
 from core.store.database import Row, Transaction, row_reader
 from core.store.encoding import clean_text
@@ -17,7 +17,14 @@ LOCAL_CHANNEL = "terminal"
 LOCAL_SENDER = "local"
 MAX_NAME = 64
 
-_COLUMNS = "a.id, a.role, a.display_name, a.autonomy, a.lang, a.tz"
+_COLUMNS = (
+    "a.id, a.role, a.display_name, a.autonomy, a.lang, a.tz,"
+    " a.turns_per_hour, a.tokens_per_day, a.money_per_day"
+)
+# What `change` may change, each under its own name.
+CHANGEABLE = frozenset(
+    {"autonomy", "lang", "tz", "turns_per_hour", "tokens_per_day", "money_per_day"}
+)
 
 
 async def find_actor(tx: Transaction, channel: str, sender_id: str) -> Actor | None:
@@ -62,7 +69,7 @@ async def ensure_local_host(tx: Transaction, clock: Clock) -> Actor:
 async def add(tx: Transaction, role: Role, display_name: str, clock: Clock) -> Actor:
     """Make a new actor without identities. An empty name becomes `guest_<last 6 of the id>`."""
     id = clock.new_id()
-    actor = Actor(id, role, _name(display_name) or f"guest_{id[-6:]}")
+    actor = Actor(id, role, clean_name(display_name) or f"guest_{id[-6:]}")
     await tx.execute(
         """INSERT INTO actors (id, role, display_name, autonomy, created_at)
            VALUES (:id, :role, :name, :autonomy, :now)""",
@@ -113,10 +120,46 @@ async def set_lang(tx: Transaction, actor_id: str, lang: str | None) -> None:
 
 async def set_name(tx: Transaction, actor_id: str, display_name: str) -> None:
     """Take a new display name; an empty one changes nothing."""
-    if name := _name(display_name):
+    if name := clean_name(display_name):
         await tx.execute(
             "UPDATE actors SET display_name = :name WHERE id = :id", {"id": actor_id, "name": name}
         )
+
+
+async def change(tx: Transaction, actor_id: str, **values: str | float | None) -> Actor | None:
+    """Set what is `CHANGEABLE` of an actor; it counts from their next turn. None: there is no such
+    actor (any more). Raises `ValueError` for a column that is none of these."""
+    if unknown := set(values) - CHANGEABLE:
+        raise ValueError(f"not changeable: {', '.join(sorted(unknown))}")
+    for column, value in values.items():
+        await tx.execute(
+            f"UPDATE actors SET {column} = :value WHERE id = :id AND revoked_at IS NULL",  # noqa: S608
+            {"id": actor_id, "value": value},
+        )
+    return await get_actor(tx, actor_id)
+
+
+async def find_former(tx: Transaction, actor_id: str) -> Actor | None:
+    """The actor with this id whose right was withdrawn; None for everybody else."""
+    row = await tx.fetch_one(
+        f"SELECT {_COLUMNS} FROM actors AS a WHERE a.id = :id AND a.revoked_at IS NOT NULL",  # noqa: S608
+        {"id": actor_id},
+    )
+    return None if row is None else _actor(row)
+
+
+async def is_revoked(tx: Transaction, actor_id: str) -> bool:
+    """Whether this actor's right was withdrawn; False also for one who was never there."""
+    row = await tx.fetch_one(
+        "SELECT 1 AS gone FROM actors WHERE id = :id AND revoked_at IS NOT NULL", {"id": actor_id}
+    )
+    return row is not None
+
+
+async def came_at(tx: Transaction, actor_id: str) -> datetime | None:
+    """Since when an actor may speak here."""
+    row = await tx.fetch_one("SELECT created_at FROM actors WHERE id = :id", {"id": actor_id})
+    return None if row is None else from_ts(row["created_at"])
 
 
 async def list_actors(tx: Transaction) -> list[Actor]:
@@ -141,8 +184,8 @@ async def revoke(tx: Transaction, actor_id: str, now: datetime) -> bool:
     return changed == 1
 
 
-def _name(text: str) -> str:
-    """A name on one line, without control and direction characters."""
+def clean_name(text: str) -> str:
+    """A name on one line, without control and direction characters, `MAX_NAME` at most."""
     printable = "".join(c if c.isprintable() else " " for c in clean_text(text))
     return " ".join(printable.split())[:MAX_NAME].strip()
 
@@ -156,4 +199,7 @@ def _actor(row: Row) -> Actor:
         autonomy=Autonomy(row["autonomy"]),
         lang=row["lang"],
         tz=row["tz"],
+        turns_per_hour=row["turns_per_hour"],
+        tokens_per_day=row["tokens_per_day"],
+        money_per_day=row["money_per_day"],
     )

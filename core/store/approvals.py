@@ -194,6 +194,12 @@ async def forget_recipient(tx: Transaction, address: str) -> int:
     )
 
 
+async def forget_all(tx: Transaction, actor_id: str) -> None:
+    """Forget everything that this person has agreed to."""
+    for table in ("mandates", "agreed", "recipients"):
+        await tx.execute(f"DELETE FROM {table} WHERE actor_id = :actor", {"actor": actor_id})  # noqa: S608
+
+
 async def purge(tx: Transaction, now: datetime) -> int:
     """Delete the mandates that have ended; how many there were."""
     return await tx.execute("DELETE FROM mandates WHERE expires_at <= :now", {"now": to_ts(now)})

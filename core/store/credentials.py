@@ -229,6 +229,12 @@ async def forget_turn(tx: Transaction, turn_id: str) -> None:
     await tx.execute("DELETE FROM secret_answers WHERE turn_id = :turn", {"turn": turn_id})
 
 
+async def forget_all(tx: Transaction, actor_id: str) -> None:
+    """Delete everything that this person has entrusted, what they typed for one turn too."""
+    for table in ("credentials", "secret_answers"):
+        await tx.execute(f"DELETE FROM {table} WHERE actor_id = :actor", {"actor": actor_id})  # noqa: S608
+
+
 async def purge(tx: Transaction, now: datetime) -> int:
     """Drop answers of turns that nobody closed; how many."""
     return await tx.execute(

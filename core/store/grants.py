@@ -19,11 +19,12 @@ _COLUMNS = "id, actor_id, kind, target, granted_at, expires_at"
 
 class GrantKind(StrEnum):
     """`HOST`: a name with or without a port. `READ`, `WRITE`: a folder with all that is in it;
-    to write is also to read."""
+    to write is also to read. `RIGHT`: what tools may do, by its name in manifests."""
 
     HOST = "host"
     READ = "read"
     WRITE = "write"
+    RIGHT = "right"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class Granted:
     hosts: tuple[str, ...] = ()
     read_folders: tuple[str, ...] = ()
     write_folders: tuple[str, ...] = ()
+    rights: tuple[str, ...] = ()
 
 
 async def add(
@@ -59,7 +61,8 @@ async def add(
     """Grant a target to an actor. What was granted already keeps its number and takes the new
     end. Reading and writing a folder are one grant: the later one counts."""
     target = clean_text(target)
-    kinds = [GrantKind.HOST] if kind is GrantKind.HOST else [GrantKind.READ, GrantKind.WRITE]
+    folder = [GrantKind.READ, GrantKind.WRITE]
+    kinds = folder if kind in folder else [kind]
     values = {
         "actor": actor_id,
         "kind": kind.value,
@@ -95,7 +98,7 @@ async def granted_to(tx: Transaction, actor_id: str, now: datetime) -> Granted:
     found: dict[str, list[str]] = {kind.value: [] for kind in GrantKind}
     for row in rows:
         found[row["kind"]].append(str(row["target"]))
-    return Granted(tuple(found["host"]), tuple(found["read"]), tuple(found["write"]))
+    return Granted(*(tuple(found[kind.value]) for kind in GrantKind))
 
 
 async def list_grants(
@@ -118,6 +121,11 @@ async def revoke(tx: Transaction, grant_id: int) -> Grant | None:
         {"id": grant_id},
     )
     return None if row is None else _grant(row)
+
+
+async def forget_all(tx: Transaction, actor_id: str) -> int:
+    """Take back everything that is granted to an actor; how many grants that were."""
+    return await tx.execute("DELETE FROM grants WHERE actor_id = :actor", {"actor": actor_id})
 
 
 async def purge(tx: Transaction, now: datetime) -> int:

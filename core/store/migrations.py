@@ -263,6 +263,49 @@ ALTER TABLE outbox ADD COLUMN urgent INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX outbox_urgent ON outbox (channel, place) WHERE urgent = 1 AND state = 'pending';
 """,
     ),
+    Migration(
+        12,
+        "guests",
+        """
+-- core.store.actors
+ALTER TABLE actors ADD COLUMN turns_per_hour INTEGER CHECK (turns_per_hour >= 0);
+ALTER TABLE actors ADD COLUMN tokens_per_day INTEGER CHECK (tokens_per_day >= 0);
+ALTER TABLE actors ADD COLUMN money_per_day REAL CHECK (money_per_day >= 0);
+
+-- core.store.visitors
+CREATE TABLE visitors (
+    channel TEXT NOT NULL,
+    sender_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    lang TEXT,
+    state TEXT NOT NULL DEFAULT 'waiting'
+        CHECK (state IN ('waiting', 'admitted', 'refused', 'blocked')),
+    asked_at REAL NOT NULL,
+    decided_at REAL,
+    PRIMARY KEY (channel, sender_id)
+) WITHOUT ROWID;
+CREATE INDEX visitors_asked ON visitors (asked_at);
+
+-- core.store.grants
+CREATE TABLE grants_of_rights (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    actor_id TEXT NOT NULL REFERENCES actors (id),
+    kind TEXT NOT NULL CHECK (kind IN ('host', 'read', 'write', 'right')),
+    target TEXT NOT NULL,
+    granted_at REAL NOT NULL,
+    expires_at REAL,
+    UNIQUE (actor_id, kind, target)
+);
+INSERT INTO grants_of_rights SELECT id, actor_id, kind, target, granted_at, expires_at FROM grants;
+DROP TABLE grants;
+ALTER TABLE grants_of_rights RENAME TO grants;
+CREATE INDEX grants_expiry ON grants (expires_at) WHERE expires_at IS NOT NULL;
+
+-- core.store.turns
+CREATE INDEX turns_waiting ON turns (actor_id) WHERE state = 'suspended';
+CREATE INDEX turns_of_actor ON turns (actor_id, started_at);
+""",
+    ),
 )
 
 MEMORY: tuple[Migration, ...] = ()

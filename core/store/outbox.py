@@ -185,6 +185,21 @@ async def bury(tx: Transaction, channel: str, chat: str, error: str, now: dateti
     )
 
 
+async def withhold(
+    tx: Transaction, chats: Collection[str], turn_ids: Collection[str], now: datetime
+) -> int:
+    """What is queued for these chats (`channel:chat:`, all their topics) or tells of these turns
+    never goes out, and its text is forgotten; how many messages."""
+    return await tx.execute(
+        """UPDATE outbox SET state = 'dead', body = '{}', error = 'withheld', updated_at = :now
+           WHERE state = 'pending' AND (
+               EXISTS (SELECT 1 FROM json_each(:chats)
+                       WHERE substr(chat_key, 1, length(value)) = value)
+               OR substr(key, 1, instr(key, ':') - 1) IN (SELECT value FROM json_each(:turns)))""",
+        {"now": to_ts(now), "chats": dump_json(list(chats)), "turns": dump_json(list(turn_ids))},
+    )
+
+
 async def repeat(tx: Transaction, key: str, now: datetime) -> bool:
     """Say an unclear message again: a copy marked as repeated waits in its place under `KEY:r`,
     and the claimed one becomes `unknown`. False when it was not being sent."""

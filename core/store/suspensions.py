@@ -307,6 +307,16 @@ async def of_turn(tx: Transaction, turn_id: str) -> list[tuple[Suspension, Suspe
     return [(_suspension(row), SuspensionState(row["state"])) for row in rows]
 
 
+async def cancel_all(tx: Transaction, actor_id: str, now: datetime) -> int:
+    """Drop every open question of this person, wherever it stands; how many there were."""
+    return await tx.execute(
+        """UPDATE suspensions SET state = 'cancelled', settled_at = :now, state_json = NULL,
+               values_json = NULL
+           WHERE actor_id = :actor AND state = 'open'""",
+        {"actor": actor_id, "now": to_ts(now)},
+    )
+
+
 async def purge(tx: Transaction, older_than: datetime) -> int:
     """Delete questions that were settled before then, with their tokens; how many."""
     return await tx.execute(

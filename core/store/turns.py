@@ -184,6 +184,45 @@ async def running(tx: Transaction) -> list[StoredTurn]:
     return [_stored(row) for row in rows]
 
 
+async def open_of_actor(tx: Transaction, actor_id: str) -> list[str]:
+    """The ids of an actor's turns that run or wait."""
+    rows = await tx.fetch_all(
+        """SELECT id FROM turns WHERE actor_id = :actor AND state = 'running'
+           UNION SELECT id FROM turns WHERE actor_id = :actor AND state = 'suspended'""",
+        {"actor": actor_id},
+    )
+    return [str(row["id"]) for row in rows]
+
+
+async def waiting_for(tx: Transaction) -> list[str]:
+    """The ids of the actors who have turns that wait."""
+    rows = await tx.fetch_all("SELECT DISTINCT actor_id FROM turns WHERE state = 'suspended'")
+    return [str(row["actor_id"]) for row in rows]
+
+
+async def waiting_of(tx: Transaction, actor_id: str) -> list[StoredTurn]:
+    """An actor's turns that wait, oldest first."""
+    rows = await tx.fetch_all(
+        """SELECT * FROM turns WHERE actor_id = :actor AND state = 'suspended'
+           ORDER BY started_at""",
+        {"actor": actor_id},
+    )
+    return [_stored(row) for row in rows]
+
+
+async def begun_at(
+    tx: Transaction, actor_id: str, since: datetime, *, back: int
+) -> datetime | None:
+    """When an actor began the turn that is `back` turns ago, the newest being 1; None: they have
+    begun fewer since then."""
+    row = await tx.fetch_one(
+        """SELECT started_at FROM turns WHERE actor_id = :actor AND started_at > :since
+           ORDER BY started_at DESC LIMIT 1 OFFSET :skip""",
+        {"actor": actor_id, "since": to_ts(since), "skip": back - 1},
+    )
+    return None if row is None else from_ts(row["started_at"])
+
+
 async def unlogged(tx: Transaction) -> list[StoredTurn]:
     """Turns whose line is not yet known to be in the log, oldest first."""
     rows = await tx.fetch_all(

@@ -1,0 +1,71 @@
+"""What a guest may use of the catalogue, by the rights that manifests ask for. Pure.
+
+The lists are policy as data. The host may grant one person more rights; what is nobody's but the
+host's stays so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from dataclasses import replace
+
+from core.catalog.loaded import Catalog
+from core.catalog.manifest import Manifest
+from core.messages import Actor, Role
+
+# Their own workspace, the clock, places and reading the web; computing needs nothing.
+RIGHTS = frozenset(
+    {"compute:pure", "time:read", "location:read", "fs:read", "fs:write", "network:http"}
+)
+
+# What the host may open to one guest: their own accounts, and models. Sending to others, running
+# commands and changing the house are never a guest's.
+_GRANTABLE = frozenset(
+    {
+        "mail:read",
+        "mail:write",
+        "calendar:read",
+        "calendar:write",
+        "contacts:read",
+        "contacts:write",
+        "llm:local",
+        "llm:online",
+    }
+)
+
+
+def grantable_rights() -> frozenset[str]:
+    """The rights that `metnos grants add right` knows."""
+    return _GRANTABLE
+
+
+def may_use(manifest: Manifest, rights: Collection[str]) -> bool:
+    """Whether somebody with these further rights may be offered this tool as a guest: it asks for
+    no right beyond theirs, and changes nothing on the network."""
+    asked = {right.name for right in manifest.capabilities}
+    # To speak to a server is reading, unless the tool changes something there.
+    changes_there = manifest.is_mutating and "network:http" in asked
+    return asked <= RIGHTS | (_GRANTABLE & set(rights)) and not changes_there
+
+
+def catalog_for(actor: Actor, catalog: Catalog, rights: Collection[str] = ()) -> Catalog:
+    """The catalogue as this actor has it: whole for the host, for a guest without what they may
+    not use. The very same object when nothing is left out."""
+    if actor.role is Role.HOST:
+        return catalog
+    granted = frozenset(rights)
+    kept = {
+        name: executor
+        for name, executor in catalog.executors.items()
+        if may_use(executor.manifest, granted)
+    }
+    if len(kept) == len(catalog.executors):
+        return catalog
+    names = "\n".join([catalog.signature, *kept])
+    return replace(
+        catalog,
+        executors=kept,
+        signature=hashlib.sha256(names.encode()).hexdigest(),
+        withheld=frozenset(catalog.executors) - frozenset(kept),
+    )
