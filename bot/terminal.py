@@ -82,6 +82,7 @@ class Answer:
             "text": reply.plain,
             "steps": self.steps,
             "error": None if error is None else {"code": error.code, "detail": error.detail},
+            **({"files": [file.path for file in reply.attachments]} if reply.attachments else {}),
             **({} if asked is None else {"choices": [b.label for b in choices(asked)]}),
         }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bot.cli.lines import visible
+from bot.cli.lines import short_path, visible
 from core.messages import Block, Button, Reply
 
 _BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*")
@@ -20,7 +20,8 @@ _INDENT = "  "
 
 def reply_lines(reply: Reply, *, styled: bool) -> Iterator[str]:
     """The lines of a reply. Blocks are apart by an empty line, small type only by a line break;
-    code is indented. `styled`: bold and dim by escape sequences, else plain."""
+    code is indented, files that go along are named by their place. `styled`: bold and dim by
+    escape sequences, else plain."""
     first = True
     for block in reply.blocks:
         if not block.text.strip("\n"):
@@ -29,6 +30,10 @@ def reply_lines(reply: Reply, *, styled: bool) -> Iterator[str]:
             yield ""
         first = False
         yield from _block_lines(block, styled)
+    for number, file in enumerate(reply.attachments, start=1):
+        if number == 1:
+            yield ""
+        yield f"{_INDENT}📎 {short_path(visible(file.path))}"
     for number, button in enumerate(choices(reply), start=1):
         if number == 1:
             yield ""

@@ -15,6 +15,7 @@ from core.dialogs import SuspensionKind, SuspensionState
 from core.errors import ErrorCode, ErrorInfo, MetnosError
 from core.execution.consent import Question
 from core.execution.context import TurnContext
+from core.execution.giving import given
 from core.execution.sources import reply_is_external
 from core.execution.undo_steps import is_undoable
 from core.i18n import Texts
@@ -81,6 +82,7 @@ class TurnEnds:
             tz=context.tz,
             home=context.scope.home,
             catalog=context.catalog,
+            given=given(context.request, outcome.state.steps, context.scope),
         )
         outcome = replace(outcome, error=made.error or outcome.error)
         blocks = tuple(Block(b.kind, hide_handles(b.text)) for b in made.reply.blocks)

@@ -80,6 +80,7 @@ LAYERS = {
     "core.execution.cards": 3,
     "core.execution.context": 3,
     "core.execution.document": 3,
+    "core.execution.giving": 3,
     "core.execution.invoke": 3,
     "core.execution.keeping": 3,
     "core.execution.recovery": 3,

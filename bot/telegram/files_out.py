@@ -10,13 +10,14 @@ import logging
 import os
 import stat
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
 from telegram import Bot, InputFile, InputMediaDocument, InputMediaPhoto, LinkPreviewOptions
 from telegram.error import TelegramError
 
+from bot.cli.lines import short_path, visible
 from bot.telegram.faults import FaultKind, classify
 from bot.telegram.formatting import Document
 from bot.telegram.keyboards import Markup
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 
 # Of one file, and of all files of one request.
 MAX_BYTES = 50 * 2**20
+_SAID_BYTES = 50_000_000
 # A picture is made smaller by Telegram: good to look at, bad for what is to be read closely.
 MAX_PHOTO_BYTES = 2 * 2**20
 MAX_ALBUM = 10
@@ -173,8 +175,8 @@ class FilesOut:
             lang,
             name=_name(file),
             size=self._texts.bytes(size, lang),
-            most=self._texts.bytes(MAX_BYTES, lang),
-            path=clean(short_path(path)),
+            most=self._texts.bytes(_SAID_BYTES, lang),
+            path=short_path(visible(path)),
         )
 
 
@@ -220,10 +222,3 @@ def _opened(path: str) -> IO[bytes]:
 def _name(file: File) -> str:
     """The name without what would end a header's line or hide the name's true ending."""
     return clean(file.name).replace("\n", " ").replace('"', "'")[:200] or "file"
-
-
-def short_path(path: str) -> str:
-    """A path as people write it: the home as `~`."""
-    with suppress(RuntimeError, ValueError):
-        return f"~/{Path(path).relative_to(Path.home())}"
-    return path

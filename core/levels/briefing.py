@@ -9,6 +9,7 @@ from __future__ import annotations
 from zoneinfo import ZoneInfo
 
 from core.execution.context import TurnContext
+from core.execution.giving import wants_files
 from core.i18n import Texts
 from core.llm.client import Message
 from core.llm.prompts import Prompts
@@ -32,6 +33,7 @@ def opening(context: TurnContext, prompts: Prompts, texts: Texts, *, system: str
         roots=[_short(root, context.scope.home) for root in context.scope.roots[:-1]],
         conversation=context.conversation,
         quoted=(context.quoted or "")[:MOST_QUOTED],
+        gives=wants_files(context.request),
     )
     return [
         Message("system", system),

@@ -14,6 +14,7 @@ from typing import Any
 from core.catalog.loader import Catalog
 from core.errors import ErrorCode, ErrorInfo
 from core.execution import guards
+from core.execution.giving import Given
 from core.execution.undo_steps import UNDO_LAST_TURN, is_undoable
 from core.i18n import Texts
 from core.levels.honesty import LATER, Checked, check_claims, names_change
@@ -59,15 +60,23 @@ class Terminator:
     texts: Texts
 
     def close(
-        self, outcome: Outcome, *, request: str, lang: str, tz: str, home: str, catalog: Catalog
+        self,
+        outcome: Outcome,
+        *,
+        request: str,
+        lang: str,
+        tz: str,
+        home: str,
+        catalog: Catalog,
+        given: Given = Given(),  # noqa: B008 - frozen
     ) -> Closing:
         """The reply to an outcome. Failures say what was done, not done and unknown; an answer in
-        words that hides a failure becomes one."""
+        words that hides a failure becomes one. `given` goes along with an answer."""
         renderer = Renderer(self.texts, lang, tz, home)
         state, kind, error = outcome.state, outcome.kind, outcome.error
         unbacked: tuple[str, ...] = ()
         if kind is FinalKind.ANSWER and outcome.answer.strip():
-            blocks, unbacked = self._spoken(outcome, request, lang)
+            blocks, unbacked = self._spoken(outcome, request, lang, gives=bool(given.files))
             error = failure_of(state.steps)
             if not blocks and error is None:
                 blocks = self._rendered(state.steps, renderer, catalog)
@@ -91,7 +100,12 @@ class Terminator:
             blocks = [Block("text", self.texts.say("answer.nothing_to_say", lang))]
         if kind is FinalKind.ANSWER and is_question(outcome.answer, blocks, state.steps):
             kind = FinalKind.ASK
-        return Closing(Reply(tuple(blocks), lang, state.turn_id, kind), unbacked, error)
+        files = given.files if kind in {FinalKind.ANSWER, FinalKind.ASK} else ()
+        if len(files) < given.total and files:
+            words = {"count": len(files), "total": given.total}
+            blocks.append(Block("text", self.texts.say("answer.given_some", lang, **words)))
+        reply = Reply(tuple(blocks), lang, state.turn_id, kind, attachments=files)
+        return Closing(reply, unbacked, error)
 
     def failure(
         self,
@@ -128,11 +142,11 @@ class Terminator:
     # -- pieces -----------------------------------------------------------------------------------
 
     def _spoken(
-        self, outcome: Outcome, request: str, lang: str
+        self, outcome: Outcome, request: str, lang: str, *, gives: bool
     ) -> tuple[list[Block], tuple[str, ...]]:
-        """The model's prose, less what it claims without a step."""
+        """The model's prose, less what it claims without a step; `gives`: files go along."""
         steps = outcome.state.steps
-        done = _done(steps)
+        done = _done(steps) | ({"send"} if gives else set())
         checked = check_claims(
             outcome.answer.strip(),
             lang=lang,

@@ -5,6 +5,7 @@ slow SECONDS WORDS    answers after that time
 work SECONDS          a step with progress twice a second, then an answer
 prose TEXT            answers with the model's Markdown
 code TEXT             answers with a block of code
+files FOLDER          answers with the files of that folder
 boom                  raises in the middle
 hush                  yields nothing at all
 ask KIND              asks: approve, long, text, secret, place; the answer is then said back
@@ -14,12 +15,15 @@ expire                takes back what is asked, as a question that ran out
 from __future__ import annotations
 
 import asyncio
+import mimetypes
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from core.clock import SystemClock
 from core.messages import (
+    Attachment,
     Block,
     ChatAddress,
     FinalKind,
@@ -100,7 +104,7 @@ class FakeTurns:
                 blocks = await work
             except asyncio.CancelledError:
                 blocks = (Block("text", "fermato" if word == "slow" else "fatto"),)
-            reply = Reply(blocks, lang, turn_id)
+            reply = Reply(blocks, lang, turn_id, attachments=_attached(inbound.text))
             async with self.store.write() as tx:
                 await outbox.enqueue(tx, key, inbound.address, reply.to_json(), self.clock.now())
             yield TurnClosed(turn_id, FinalKind.ANSWER, reply, None, key)
@@ -137,7 +141,23 @@ class FakeTurns:
                     Block("prose", f"```python\n{lines}\n```\nend"),
                     Block("small", "rif. 7f3a"),
                 )
+            case "files":
+                return (Block("text", "Eccoli."),)
             case "boom":
                 raise RuntimeError("a fault of the engine")
             case _:
                 return (Block("text", rest or text),)
+
+
+def _attached(text: str) -> tuple[Attachment, ...]:
+    word, _, folder = text.partition(" ")
+    paths = sorted(Path(folder).iterdir()) if word == "files" else []
+    return tuple(
+        Attachment(
+            str(path),
+            path.name,
+            mimetypes.guess_type(path.name)[0] or "application/octet-stream",
+            path.lstat().st_size,
+        )
+        for path in paths
+    )
