@@ -17,6 +17,8 @@ from core.messages import Reply
 
 SKIP, DONE = "skip", "done"
 MOST_BUTTONS = 8
+# Longer labels are cut on a phone's buttons, where two with one beginning would look the same.
+LONG_LABEL = 40
 
 _HINTED = frozenset({FieldKind.NUMBER, FieldKind.DATE, FieldKind.FILE_PATH, FieldKind.SECRET})
 _CHOSEN = frozenset({FieldKind.CHOICE, FieldKind.MULTI_CHOICE})
@@ -48,13 +50,11 @@ def choices_of(
             (dialogs.NO, texts.say("dialog.no", lang)),
         ]
     elif field.kind in _CHOSEN and len(field.options) <= MOST_BUTTONS:
-        labels = _labels(field, picked(suspension))
-        keys = [OPTION + option.key for option in field.options]
-        found = list(zip(keys, labels, strict=True))
+        found = _options(field, picked(suspension))
         if field.kind is FieldKind.MULTI_CHOICE:
             found.append((DONE, texts.say("dialog.done", lang)))
     elif field.kind is FieldKind.CHOICE:
-        found = [(OPTION + o.key, o.label) for o in field.options[:MOST_BUTTONS]]
+        found = _options(field)[:MOST_BUTTONS]
     else:
         found = []
     if field.optional and _is_skipped_by_button(field):
@@ -66,14 +66,14 @@ def remarked(reply: Reply, suspension: Suspension) -> Reply:
     """The question of several choices as it was shown, with the picked ones marked: the same
     buttons under other labels."""
     field = suspension.asked
-    labels = iter(_labels(field, picked(suspension)))
+    labels = iter([label for _, label in _options(field, picked(suspension))])
     rows = tuple(tuple(replace(b, label=next(labels, b.label)) for b in r) for r in reply.buttons)
     return replace(reply, buttons=rows)
 
 
 def listed(field: Field, *, always: bool = False) -> str:
     """The options by number, where buttons are not enough to say them all."""
-    if len(field.options) <= MOST_BUTTONS and not always:
+    if len(field.options) <= MOST_BUTTONS and not always and not _is_long(field):
         return ""
     lines = [f"{number}. {option.label}" for number, option in enumerate(field.options, 1)]
     return "\n" + "\n".join(lines)
@@ -109,5 +109,15 @@ def _is_skipped_by_button(field: Field) -> bool:
     return field.kind is not FieldKind.SECRET
 
 
-def _labels(field: Field, picked: Sequence[str]) -> list[str]:
-    return [f"☑️ {o.label}" if o.key in picked else o.label for o in field.options]
+def _options(field: Field, picked: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """The options as buttons: (choice, label). Long ones are told apart by their number."""
+    numbered = _is_long(field)
+    found = []
+    for number, option in enumerate(field.options, 1):
+        label = f"{number}. {option.label}" if numbered else option.label
+        found.append((OPTION + option.key, f"☑️ {label}" if option.key in picked else label))
+    return found
+
+
+def _is_long(field: Field) -> bool:
+    return any(len(option.label) > LONG_LABEL for option in field.options)
