@@ -176,6 +176,11 @@ class AlreadyRunning(MetnosError):
     """Another process holds this home; `params` may hold `pid` and `command` of the holder."""
 
 
+class ChannelDeaf(MetnosError):
+    """A channel hears nothing any more although its service answers; only a new process helps.
+    `params` hold the `seconds`."""
+
+
 class StoreError(MetnosError):
     code = ErrorCode.STORE_FAILED
 

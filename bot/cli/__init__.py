@@ -11,8 +11,9 @@ from collections.abc import Sequence
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status.
 
-    0 done, 1 something failed, 2 a wrong setting or a wrong word, 75 another engine holds the
-    home, 130 interrupted. A person never sees a traceback.
+    0 done, 1 something failed, 2 a wrong setting or a wrong word, 69 Telegram answers but nothing
+    comes from it, 75 another engine holds the home, 130 interrupted. A person never sees a
+    traceback.
     """
     try:
         return _main(sys.argv[1:] if arguments is None else list(arguments))

@@ -21,12 +21,14 @@ def doctor(
     ctx: typer.Context,
     as_json: Annotated[bool, typer.Option("--json")] = False,
     offline: Annotated[bool, typer.Option("--offline")] = False,
+    live: Annotated[bool, typer.Option("--live")] = False,
 ) -> int:
-    """0 when nothing is at fault. Lines appear as they are found out."""
+    """0 when nothing is at fault. Lines appear as they are found out. `live`: only whether the bot
+    runs and hears Telegram, for supervisors; nobody is asked."""
     session: Session = ctx.obj
     console = session.console
     findings: list[Finding] = []
-    for finding in _findings(session, offline=offline):
+    for finding in _live(session) if live else _findings(session, offline=offline):
         findings.append(finding)
         if not as_json:
             _show(console, finding)
@@ -53,6 +55,15 @@ def _findings(session: Session, *, offline: bool) -> Iterator[Finding]:
     yield from Doctor(console, settings).local()
     if not offline:
         yield from asyncio.run(_far(console, settings))
+
+
+def _live(session: Session) -> list[Finding]:
+    from bot.cli.far_checks import check_live
+
+    async def look() -> list[Finding]:
+        return [f async for f in check_live(Doctor(session.console, session.settings))]
+
+    return asyncio.run(look())
 
 
 async def _far(console: Console, settings: Settings) -> list[Finding]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from bot.cli.checks import Doctor, Finding, engine_holder
+from bot.cli.checks import Doctor, Finding, State, engine_holder
 from bot.cli.lines import own_command
 from bot.cli.model import what_is_missing
 
@@ -45,6 +45,17 @@ async def check_telegram(doctor: Doctor) -> AsyncIterator[Finding]:
     if (doctor.settings.private_dir / "metnos.db").is_file():
         async for finding in _check_traffic(doctor):
             yield finding
+
+
+async def check_live(doctor: Doctor) -> AsyncIterator[Finding]:
+    """Whether the bot runs and has heard Telegram lately. Asks nobody."""
+    running = engine_holder(doctor.home)
+    if running is None or running[1] != "run":
+        yield doctor.fault("telegram", "not_running", own_command("run"))
+    elif (doctor.settings.private_dir / "metnos.db").is_file():
+        async for finding in _check_traffic(doctor):
+            if finding.state is not State.INFO:
+                yield finding
 
 
 async def _check_traffic(doctor: Doctor) -> AsyncIterator[Finding]:

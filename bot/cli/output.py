@@ -21,6 +21,7 @@ from core.config import LANGS, Settings, load_settings
 from core.errors import (
     AlreadyRunning,
     CatalogError,
+    ChannelDeaf,
     ErrorCode,
     MetnosError,
     ModelError,
@@ -37,7 +38,7 @@ from core.redaction import redact
 if TYPE_CHECKING:
     from core.catalog.reasons import Rejection
 
-FAULT, BAD_SETTING, SECOND_ENGINE, INTERRUPTED = 1, 2, 75, 130
+FAULT, BAD_SETTING, DEAF, SECOND_ENGINE, INTERRUPTED = 1, 2, 69, 75, 130
 LOG_FILE = "metnos.log"
 
 
@@ -106,6 +107,9 @@ class Console:
                     "cli.already_running", holder=holder, pid=str(exc.params.get("pid") or "?")
                 )
                 return SECOND_ENGINE
+            case ChannelDeaf():
+                self.note("cli.run.deaf", count=int(exc.params.get("seconds") or 0))
+                return DEAF
             case _:
                 self.note_line(self.sentence(exc))
                 return FAULT

@@ -13,8 +13,8 @@ from bot.cli.output import BAD_SETTING, Session
 
 
 def run(ctx: typer.Context) -> int:
-    """0 after a clean stop (SIGTERM, Ctrl-C), 2 without a token that Telegram knows, 75 when
-    another engine holds the home."""
+    """0 after a clean stop (SIGTERM, Ctrl-C), 2 without a token that Telegram knows, 69 when
+    no updates come any more, 75 when another engine holds the home."""
     session: Session = ctx.obj
     if session.settings.telegram_bot_token is None:
         session.console.note("cli.run.no_token")

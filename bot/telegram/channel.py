@@ -23,10 +23,11 @@ from bot.telegram.poll import Poller
 from bot.telegram.presenter import Presenter
 from bot.telegram.reach import Reach
 from bot.telegram.sifting import Sifter
+from bot.telegram.watchdog import Watchdog
 from bot.telegram.workers import Workers
 from core.clock import Clock
 from core.config import Settings
-from core.errors import SettingsInvalid, StoreError
+from core.errors import ChannelDeaf, MetnosError, SettingsInvalid, StoreError
 from core.execution.cage.status import Isolation
 from core.i18n import Texts
 from core.store import inbox, outbox
@@ -38,6 +39,7 @@ log = logging.getLogger(__name__)
 
 KEPT = timedelta(days=7)
 _PRUNE_EVERY_S = 6 * 3600.0
+_END_S = 5.0
 
 
 class TelegramChannel:
@@ -140,7 +142,11 @@ class TelegramChannel:
             on_stored=self._workers.wake,
             outage=outage,
         )
+        self._watchdog = Watchdog(
+            bot=self._bot, ear=self._poller, clock=clock, restart=self._poll_anew
+        )
         self._polling: asyncio.Task[None] | None = None
+        self._group: asyncio.TaskGroup | None = None
         self._running = False
 
     @property
@@ -160,22 +166,35 @@ class TelegramChannel:
     async def run(self) -> None:
         """Poll, work and send until cancelled or stopped.
 
-        Raises `SettingsInvalid` when Telegram refuses the token. A network that is down is waited
-        out, also at the start. Runs once.
+        Raises `SettingsInvalid` when Telegram refuses the token, `ChannelDeaf` when no updates
+        come and polling anew did not help. A network that is down is waited out, also at the
+        start. Runs once.
         """
         self._running = True
         try:
             async with asyncio.TaskGroup() as group:
+                self._group = group
                 self._polling = group.create_task(self._poller.run(), name="telegram poll")
+                group.create_task(self._watchdog.run(), name="telegram watchdog")
                 group.create_task(self._workers.run(), name="telegram workers")
                 group.create_task(self._sender.run(), name="telegram outbox")
                 group.create_task(self._introduce(), name="telegram introduction")
                 group.create_task(self._prune(), name="telegram pruning")
-        except* SettingsInvalid as refused:
-            raise _first(refused) from None
+        except* (SettingsInvalid, ChannelDeaf) as ended:
+            raise _first(ended) from None
         finally:
+            self._group = None
             self._running = False
             await self._bot.close_connections()
+
+    async def _poll_anew(self) -> None:
+        """End the poll that hangs, as far as it lets itself be ended, and begin another."""
+        if self._group is None or self._polling is None:
+            return
+        self._polling.cancel()
+        await asyncio.wait({self._polling}, timeout=_END_S)
+        await self._bot.renew_polling()
+        self._polling = self._group.create_task(self._poller.run(), name="telegram poll")
 
     async def stop(self, grace_s: float) -> None:
         """Stop polling, let running turns end for at most `grace_s` seconds, send what is ready.
@@ -224,6 +243,6 @@ class TelegramChannel:
             await asyncio.sleep(_PRUNE_EVERY_S)
 
 
-def _first(group: BaseExceptionGroup[SettingsInvalid]) -> SettingsInvalid:
+def _first(group: BaseExceptionGroup[MetnosError]) -> MetnosError:
     found = group.exceptions[0]
-    return found if isinstance(found, SettingsInvalid) else _first(found)
+    return found if isinstance(found, MetnosError) else _first(found)

@@ -6,9 +6,12 @@ they are stored, and keeps order per bot or not at all).
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import os
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,6 +35,7 @@ _PACED = ("send", "edit", "delete", "forward", "copy", "pin", "unpin", "stopPoll
 _DROPPED = {"sendChatAction": Pace.TYPING, "sendMessageDraft": Pace.PROGRESS}
 # Less than the 75 s after which web servers commonly close, so that we close first.
 _KEEP_OPEN_S = 45.0
+_CLOSE_S = 5.0
 
 
 class _Request(HTTPXRequest):
@@ -46,9 +50,16 @@ class _Request(HTTPXRequest):
 class PollingBot(Bot):
     """A `Bot` that also hands out updates unparsed, and says everything at the pace of a gate."""
 
-    def __init__(self, *args: Any, gate: Gate, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._gate = gate
+    def __init__(
+        self,
+        token: str,
+        *,
+        gate: Gate,
+        polling_request: Callable[[], HTTPXRequest],
+        **options: Any,
+    ) -> None:
+        super().__init__(token, get_updates_request=polling_request(), **options)
+        self._gate, self._polling_request = gate, polling_request
 
     async def get_raw_updates(self, *, offset: int | None, timeout_s: int) -> list[Any]:
         """The waiting updates as Telegram wrote them, after at most `timeout_s` seconds.
@@ -94,6 +105,14 @@ class PollingBot(Bot):
             self._gate.close(chat_id, retry_after_s(exc))
             raise
 
+    async def renew_polling(self) -> None:
+        """Poll over new connections from now on, whatever hangs on the old ones."""
+        old, sending = self._request
+        self._request = (self._polling_request(), sending)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_S):
+                await old.shutdown()
+
     async def close_connections(self) -> None:
         """Close all connections. `Bot.shutdown` does so only after `Bot.initialize`, which asks
         Telegram who the bot is, and that must not keep the first poll waiting."""
@@ -123,7 +142,7 @@ def build_bot(
             pool_timeout=30.0,
             httpx_kwargs=options,
         ),
-        get_updates_request=_Request(
+        polling_request=lambda: _Request(
             connection_pool_size=1, connect_timeout=10.0, httpx_kwargs=options
         ),
     )

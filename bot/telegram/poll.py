@@ -75,6 +75,12 @@ class Poller:
         self.rival: str | None = None
         """The bot whose updates another program fetches too, while that lasts."""
         self._rival_noted = True  # perhaps by a run before this one
+        self._store_fails = False
+
+    @property
+    def excuse(self) -> str:
+        """Why polls are known not to be completed, empty when they should be."""
+        return "store" if self._store_fails else "rival" if self.rival else ""
 
     async def run(self) -> None:
         """Poll until cancelled. Raises `SettingsInvalid` when Telegram does not know the token.
@@ -111,6 +117,7 @@ class Poller:
                 await self._wait_out(exc, failures)
             except StoreError as exc:
                 failures += 1
+                self._store_fails = True
                 log.error("updates not stored, not acknowledged", extra={"error": exc.detail})
                 await self._outage.tell([one for one in readable(updates) if one.is_private], exc)
                 await asyncio.sleep(backoff_s(failures, most_s=10))
@@ -118,7 +125,7 @@ class Poller:
                 if failures:
                     log.info("telegram reached again", extra={"failures": failures})
                     self._outage.over()
-                failures = 0
+                failures, self._store_fails = 0, False
 
     async def _first_offset(self) -> int | None:
         async with self._store.read() as tx:

@@ -12,11 +12,11 @@ import signal
 import sys
 from pathlib import Path
 
-from bot.telegram import delivery, poll
+from bot.telegram import delivery, poll, watchdog
 from bot.telegram.channel import TelegramChannel
 from core.clock import SystemClock
 from core.config import load_settings
-from core.errors import SettingsInvalid
+from core.errors import ChannelDeaf, SettingsInvalid
 from core.i18n import Texts
 from core.messages import Role
 from core.store import actors
@@ -42,6 +42,8 @@ async def main() -> int:
         delivery.BECOMES_ANSWER_S = float(seconds)
     if seconds := os.environ.get("TEST_LONG_POLL_S"):
         poll.LONG_POLL_S = int(seconds)
+    if seconds := os.environ.get("TEST_SILENT_S"):
+        watchdog.SILENT_S, watchdog.CHECK_S = float(seconds), 0.2
     await know(stores, os.environ.get("TEST_HOSTS", ""))
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
@@ -64,6 +66,8 @@ async def main() -> int:
     except SettingsInvalid as exc:
         print(exc.detail)
         return 2
+    except ChannelDeaf:
+        return 69
     finally:
         waiting.cancel()
         await stores.close()
