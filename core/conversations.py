@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from core.turn_state import TurnState
@@ -35,8 +35,19 @@ class Conversations:
         self._running: dict[str, Running] = {}
 
     @asynccontextmanager
-    async def alone(self, key: str) -> AsyncIterator[None]:
-        """Wait until nothing else works in this conversation, in the order of coming."""
+    async def alone(self, *keys: str) -> AsyncIterator[None]:
+        """Wait until nothing else works in these conversations, in the order of coming.
+
+        Where a question stands apart from its turn, its own place is named before that of the
+        turn, always, so that nobody waits in a circle.
+        """
+        async with AsyncExitStack() as held:
+            for key in dict.fromkeys(keys):
+                await held.enter_async_context(self._alone(key))
+            yield
+
+    @asynccontextmanager
+    async def _alone(self, key: str) -> AsyncIterator[None]:
         lock = self._locks.setdefault(key, asyncio.Lock())
         async with lock:
             try:
@@ -46,14 +57,15 @@ class Conversations:
         if not lock.locked() and not getattr(lock, "_waiters", None):
             self._locks.pop(key, None)
 
-    def is_busy(self, key: str) -> bool:
-        """Whether something works there. When not, `alone` does not wait."""
-        lock = self._locks.get(key)
-        return lock is not None and lock.locked()
+    def is_busy(self, *keys: str) -> bool:
+        """Whether something works in one of them. When not, `alone` does not wait."""
+        locks = [self._locks.get(key) for key in keys]
+        return any(lock is not None and lock.locked() for lock in locks)
 
-    def begin(self, key: str, running: Running) -> None:
-        """A turn is walked from now on; it ends with `alone`."""
-        self._running[key] = running
+    def begin(self, running: Running, *keys: str) -> None:
+        """A turn is walked from now on, in all of these; it ends with `alone`."""
+        for key in keys:
+            self._running[key] = running
 
     def running(self, key: str) -> Running | None:
         return self._running.get(key)

@@ -47,6 +47,7 @@ class ErrorCode(StrEnum):
     DECLINED = "declined"
     QUESTION_EXPIRED = "question_expired"
     CANCELLED = "cancelled"
+    PRIVATE_CHAT_CLOSED = "private_chat_closed"
     # guards and caps
     DUPLICATE_CALL = "duplicate_call"
     DUPLICATE_READ = "duplicate_read"

@@ -79,7 +79,8 @@ class Inbound:
     `sender_id` is the channel's numeric user id as text; the engine resolves it to an actor.
     `message_ref` names the person's message in the channel, for replies. `quoted` is what the
     message replies to or forwards: data, never an order. `data` holds what belongs to its kind;
-    `"interactive": False` says that nobody is there to answer a question.
+    `"interactive": False` says that nobody is there to answer a question. `alone`, where others
+    read along, is where this person can be asked without them.
     """
 
     id: str
@@ -93,6 +94,7 @@ class Inbound:
     message_ref: str | None = None
     quoted: str | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
+    alone: ChatAddress | None = None
 
     @property
     def is_interactive(self) -> bool:

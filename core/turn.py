@@ -15,36 +15,30 @@ from dataclasses import dataclass
 from core.catalog.loader import CatalogLoader
 from core.clock import Clock
 from core.config import Settings
-from core.conversations import Conversations, Running
+from core.conversations import Conversations
 from core.errors import (
     ErrorCode,
     ErrorInfo,
     MetnosError,
     ModelError,
-    StoreError,
     to_error_info,
 )
-from core.execution.context import TurnContext
 from core.execution.invoke import Gate
 from core.execution.recovery import settle_effects, turns_left
 from core.execution.undo import Undo
-from core.execution.undo_steps import is_undo_request
 from core.i18n import Texts
 from core.language import clean_request
 from core.levels.engines import Engines
-from core.levels.runner import Outcome, Resumption, Runner
+from core.levels.runner import Runner
 from core.llm.tiers import Tiers
 from core.messages import (
     Actor,
     ChatAddress,
-    FinalKind,
     Inbound,
     InboundKind,
     Role,
     TurnClosed,
     TurnEvent,
-    TurnStarted,
-    TurnSuspended,
 )
 from core.redaction import redact
 from core.store import actors, turns
@@ -52,13 +46,12 @@ from core.store.stores import Stores
 from core.store.turn_log import TurnLog, append_missing
 from core.turn_buttons import buttons
 from core.turn_ends import TurnEnds
-from core.turn_offers import UNDO_ENGINE
 from core.turn_resume import TurnResume
 from core.turn_setup import MAX_REQUEST, TurnSetup, refusal_of
 from core.turn_state import TurnState
-from core.turn_taken import Resumed
+from core.turn_taken import Resumed, Taken
 from core.turn_unanswered import Unanswered
-from core.turn_undo import undo_closing, undo_turn
+from core.turn_walk import TurnWalk
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +90,7 @@ class Turns:
     ) -> None:
         self._settings, self._stores, self._clock = settings, stores, clock
         self._texts = texts
-        self._runner, self._engines, self._turn_log = Runner(gate), engines, turn_log
+        self._engines, self._turn_log = engines, turn_log
         self._ends = TurnEnds(
             settings=settings,
             stores=stores,
@@ -107,7 +100,6 @@ class Turns:
             turn_log=turn_log,
             outbox_channels=outbox_channels,
         )
-        self._undo = Undo(gate.cage, stores, clock)
         self._setup = TurnSetup(settings, texts, loader, tiers)
         self._late = Unanswered(
             stores=stores, clock=clock, texts=texts, ends=self._ends, setup=self._setup
@@ -125,6 +117,16 @@ class Turns:
             stores, clock, texts, ends=self._ends, setup=self._setup, late=self._late
         )
         self._talks = Conversations()
+        self._walker = TurnWalk(
+            clock=clock,
+            texts=texts,
+            runner=Runner(gate),
+            engines=engines,
+            undo=Undo(gate.cage, stores, clock),
+            ends=self._ends,
+            setup=self._setup,
+            talks=self._talks,
+        )
         self._tasks: set[asyncio.Task[None]] = set()
 
     # -- the door ---------------------------------------------------------------------------------
@@ -154,8 +156,12 @@ class Turns:
             return True
         if sender_id is None or self._talks.is_busy(address.key):
             return False
-        async with self._talks.alone(address.key):
-            return await self._late.drop(address, sender_id)
+        async with self._stores.main.read() as tx:
+            actor = await actors.find_actor(tx, address.channel, sender_id)
+        if actor is None:
+            return False
+        async with self._talks.alone(*await self._late.places(address.key, actor.id)):
+            return await self._late.drop(address, actor)
 
     async def follow(self, inbound: Inbound) -> None:
         """Note where somebody has moved to, beside whatever turn runs; says nothing."""
@@ -189,12 +195,12 @@ class Turns:
         for address in await self._late.leave(self._talks.whose()):
             await self._talks.stop(address.key)
         told: list[tuple[ChatAddress, TurnEvent]] = []
-        for suspension in await self._late.due():
-            address = ChatAddress.from_key(suspension.conversation)
-            if not self._talks.is_busy(address.key):
-                async with self._talks.alone(address.key):
-                    ended = await self._late.expire_one(suspension)
-                told += [(address, event) for event in ended]
+        for one in await self._late.due():
+            places = (one.suspension.conversation, one.home)
+            if not self._talks.is_busy(*places):
+                async with self._talks.alone(*places):
+                    ended = await self._late.end(one)
+                told += [(ChatAddress.from_key(one.home), event) for event in ended]
         return told
 
     async def warm(self) -> None:
@@ -252,16 +258,13 @@ class Turns:
             return
         begun: TurnState | None = None
         if former is None:
-            taken = await self._actions.take(inbound, actor)
-            taken = taken or await self._resume.take(inbound, actor, queue.put_nowait)
+            if await self._answered(inbound, actor, queue):
+                return
         else:
             taken, begun = await self._actions.take_up(former, actor)
-        if taken is not None:
-            for event in taken.events:
-                queue.put_nowait(event)
-            if taken.resumed is not None:
-                await self._go_on(taken.resumed, queue)
-            return
+            if taken is not None:
+                await self._tell(taken, queue, inbound.address)
+                return
         request = clean_request(inbound.text) if begun is None else begun.request
         turn_id = self._clock.new_id() if former is None else former.id
         context = self._setup.context(
@@ -280,6 +283,7 @@ class Turns:
             rights=rights,
             interactive=inbound.is_interactive,
             scheduled=inbound.kind is InboundKind.SCHEDULED,
+            alone=inbound.alone,
         )
         if former is None and (too_often := self._setup.too_often(context)) is not None:
             queue.put_nowait(self._ends.unkept(inbound, too_often, lang=context.lang))
@@ -299,101 +303,41 @@ class Turns:
                 )
         state = begun or TurnState(turn_id, context.request)
         refusal = None if begun else refusal_of(inbound, request, context)
-        await self._through(context, state, queue, refusal=refusal)
+        await self._walker.through(context, state, queue, refusal=refusal)
 
-    async def _go_on(self, resumed: Resumed, queue: asyncio.Queue[TurnEvent | None]) -> None:
-        """The rest of a turn that waited, or its end when it may not go on."""
+    async def _answered(
+        self, inbound: Inbound, actor: Actor, queue: asyncio.Queue[TurnEvent | None]
+    ) -> bool:
+        """Whether it was a press or an answer; then all that comes of it has been done and told.
+
+        A question may stand apart from the conversation of its turn, which is held as well then.
+        """
+        if (taken := await self._actions.take(inbound, actor)) is not None:
+            await self._tell(taken, queue, inbound.address)
+            return True
+        here = inbound.address.key
+        apart = await self._late.homes(here, actor.id)
+        async with self._talks.alone(*apart):
+            taken = await self._resume.take(inbound, actor, queue.put_nowait)
+            if taken is not None:
+                await self._tell(taken, queue, inbound.address)
+        return taken is not None
+
+    async def _tell(
+        self, taken: Taken, queue: asyncio.Queue[TurnEvent | None], here: ChatAddress
+    ) -> None:
+        for event in taken.events:
+            queue.put_nowait(event)
+        if taken.resumed is not None:
+            await self._go_on(taken.resumed, queue, here)
+
+    async def _go_on(
+        self, resumed: Resumed, queue: asyncio.Queue[TurnEvent | None], here: ChatAddress
+    ) -> None:
+        """The rest of a turn that waited, or its end when it may not go on. `here` the answer was
+        given, which may be elsewhere."""
         context, state = resumed.context, resumed.state
         if resumed.error is not None:
             queue.put_nowait(await self._ends.cut_short(context, state, resumed.error))
             return
-        await self._through(context, state, queue, resumption=resumed.resumption)
-
-    async def _through(
-        self,
-        context: TurnContext,
-        state: TurnState,
-        queue: asyncio.Queue[TurnEvent | None],
-        *,
-        refusal: ErrorInfo | None = None,
-        resumption: Resumption | None = None,
-    ) -> None:
-        """Walk a turn to its end or its question, and tell it after the commit."""
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - we run in one
-        began = self._clock.monotonic()
-        running = Running(task, context.turn_id, context.request, began, state)
-        running.actor_id = context.actor.id
-        self._talks.begin(context.address.key, running)
-        queue.put_nowait(TurnStarted(context.turn_id, context.lang))
-        end: TurnClosed | TurnSuspended
-        try:
-            outcome = await self._outcome(context, running, queue, refusal, resumption)
-            # From here on the turn has its end: a stop waits for it instead of making another.
-            running.ending = True
-            end = await self._ended(context, outcome)
-        except asyncio.CancelledError:
-            if not running.stopped or running.ending:
-                raise
-            task.uncancel()
-            running.ending = True
-            end = await self._ends.cut_short(context, running.state, ErrorInfo(ErrorCode.STOPPED))
-        queue.put_nowait(end)
-
-    async def _ended(self, context: TurnContext, outcome: Outcome) -> TurnClosed | TurnSuspended:
-        """The end of a turn, or its question; when its words cannot be made, an end in the
-        simplest words."""
-        try:
-            if outcome.question is not None:
-                return await self._ends.suspend(context, outcome, outcome.question)
-            if outcome.error is not None and await self._ends.knows_more(outcome.state):
-                return await self._ends.cut_short(context, outcome.state, outcome.error)
-            words = undo_closing(self._texts, context, outcome)
-            return await self._ends.close(context, outcome, closing=words)
-        except StoreError:
-            raise
-        except Exception as exc:
-            log.exception("end failed", extra={"turn_id": context.turn_id})
-            return await self._ends.cut_short(context, outcome.state, to_error_info(exc))
-
-    async def _outcome(
-        self,
-        context: TurnContext,
-        running: Running,
-        queue: asyncio.Queue[TurnEvent | None],
-        refusal: ErrorInfo | None,
-        resumption: Resumption | None,
-    ) -> Outcome:
-        """Walk the turn; whatever goes wrong is an outcome."""
-
-        def failed(error: ErrorInfo) -> Outcome:
-            return Outcome(running.state, FinalKind.ERROR, error=error)
-
-        if refusal is not None:
-            return failed(refusal)
-
-        async def on_state(new: TurnState) -> None:
-            running.state = new
-
-        try:
-            undoing = running.state.engine == UNDO_ENGINE or is_undo_request(context.request)
-            if resumption is None and undoing:
-                return await undo_turn(
-                    self._undo, self._texts, context, running.state, queue.put_nowait, on_state
-                )
-            proposer = await self._engines.choose(context)
-            return await self._runner.run(
-                context,
-                running.state,
-                proposer,
-                emit=queue.put_nowait,
-                phrase=lambda tool: self._setup.phrase(context, tool),
-                on_state=on_state,
-                resumption=resumption,
-            )
-        except ModelError as exc:
-            log.warning("model failed", extra={"code": exc.code.value, "detail": exc.detail})
-            return failed(to_error_info(exc))
-        except Exception as exc:
-            log.exception("walk failed", extra={"turn_id": context.turn_id})
-            return failed(to_error_info(exc))
+        await self._walker.through(context, state, queue, resumption=resumed.resumption, here=here)

@@ -195,6 +195,7 @@ class TurnActions:
             quoted=act.quoted,
             rights=rights,
             interactive=press.inbound.is_interactive,
+            alone=press.inbound.alone,
         )
         return Taken(tuple(events), Resumed(context, state))
 

@@ -12,7 +12,16 @@ from core.clock import Clock
 from core.dialogs import Suspension
 from core.errors import ErrorCode, ErrorInfo
 from core.i18n import Texts
-from core.messages import Actor, Block, FinalKind, Inbound, Reply, TurnClosed, TurnSuspended
+from core.messages import (
+    Actor,
+    Block,
+    ChatAddress,
+    FinalKind,
+    Inbound,
+    Reply,
+    TurnClosed,
+    TurnSuspended,
+)
 from core.positions import Position
 from core.store import credentials, kv, outbox, suspensions, turns
 from core.store.credentials import SealedAnswer
@@ -86,9 +95,8 @@ class Asking:
             stored = await turns.get(tx, suspension.turn_id)
         if stored is None:
             return Taken((self._ends.unkept(inbound, ErrorInfo(ErrorCode.QUESTION_EXPIRED)),))
-        context = self._setup.context(
-            stored.id, actor, inbound.address, stored.lang, now, stored.request
-        )
+        home = ChatAddress.from_key(stored.conversation)
+        context = self._setup.context(stored.id, actor, home, stored.lang, now, stored.request)
         asked = again(after, context, self._texts, question_id=self._clock.new_id(), whole=whole)
         if hint:
             blocks = (Block("text", hint), *asked.reply.blocks)
@@ -119,6 +127,6 @@ class Asking:
                 if queued and new_key is not None:
                     await outbox.enqueue(tx, new_key, inbound.address, asked.reply.to_json(), now)
         if moved is None:
-            return Taken(await self._late.told_again(stored, actor))
+            return Taken(await self._late.told_again(stored, actor, inbound.address))
         suspended = TurnSuspended(stored.id, asked.reply, new_key if queued else None)
         return Taken((settled, suspended))

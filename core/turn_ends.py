@@ -26,7 +26,15 @@ from core.levels.runner import Outcome
 from core.levels.terminator import Closing, Terminator
 from core.llm.client import Usage
 from core.llm.tiers import Tiers
-from core.messages import Block, FinalKind, Inbound, Reply, TurnClosed, TurnSuspended
+from core.messages import (
+    Block,
+    ChatAddress,
+    FinalKind,
+    Inbound,
+    Reply,
+    TurnClosed,
+    TurnSuspended,
+)
 from core.observation import Effects, Observation
 from core.redaction import hide_handles
 from core.store import actors, credentials, effects, outbox, scratchpad, suspensions, turns, usage
@@ -165,9 +173,13 @@ class TurnEnds:
             await suspensions.open(tx, suspension, later.to_json(), asked.tokens)
             gone = await actors.is_revoked(tx, context.actor.id)
             if queued and suspension.prompt_key is not None and not gone:
-                await outbox.enqueue(
-                    tx, suspension.prompt_key, context.address, reply.to_json(), now
-                )
+                place = ChatAddress.from_key(suspension.conversation)
+                await outbox.enqueue(tx, suspension.prompt_key, place, reply.to_json(), now)
+                if place != context.address:
+                    text = self._texts.say("dialog.asked_alone", context.lang)
+                    notice = Reply((Block("text", text),), context.lang, context.turn_id)
+                    key = f"{suspension.prompt_key}:notice"
+                    await outbox.enqueue(tx, key, context.address, notice.to_json(), now)
             await self._count(tx, context, outcome, day, turns=0)
         self._log(context.turn_id, line, day)
         return TurnSuspended(context.turn_id, reply, suspension.prompt_key if queued else None)

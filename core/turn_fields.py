@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core import dialogs
+from core import dialog_answers, dialogs
 from core.dialog_picks import answer_of_picked, picked
 from core.dialogs import OPTION, Answer, Field, FieldKind, Suspension
 from core.errors import CallRefused
@@ -100,7 +100,7 @@ def pressed(suspension: Suspension, choice: str) -> Answer | None:
         return Answer(asked.default, skipped=True)
     if choice == DONE and asked.kind is FieldKind.MULTI_CHOICE:
         return answer_of_picked(suspension)
-    return dialogs.answer_of_choice(asked, choice)
+    return dialog_answers.answer_of_choice(asked, choice)
 
 
 def _is_skipped_by_button(field: Field) -> bool:

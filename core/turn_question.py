@@ -17,6 +17,7 @@ from core.dialogs import (
     FieldKind,
     Suspension,
     SuspensionKind,
+    is_private,
     ttl_of,
     with_answer,
 )
@@ -25,12 +26,14 @@ from core.execution.consent import ALWAYS, CHANGE, TYPE, Decision, Question, Sha
 from core.execution.context import TurnContext
 from core.i18n import Texts
 from core.levels.renderer import Renderer
-from core.messages import Block, Button, Expects, FinalKind, Reply
+from core.messages import Block, Button, ChatAddress, Expects, FinalKind, Reply
+from core.redaction import redact
 from core.turn_fields import MOST_BUTTONS, choices_of, listed, notes
 from core.turn_state import TurnState
 
 CANCEL = "cancel"
 _ROW = 2
+_MOST_REQUEST = 120
 _TYPED = frozenset(
     {
         FieldKind.TEXT,
@@ -66,13 +69,16 @@ def ask(
     question_id: str,
     now: datetime,
 ) -> Asked:
-    """Put a question to the person: open it now, for as long as its kind allows."""
+    """Put a question to the person: open it now, for as long as its kind allows; where nobody
+    reads along, if it is for them alone."""
+    private = context.alone is not None and is_private(question.kind, question.fields)
+    place = context.alone if private and context.alone is not None else context.address
     suspension = Suspension(
         id=question_id,
         kind=question.kind,
         turn_id=context.turn_id,
         actor_id=context.actor.id,
-        conversation=context.address.key,
+        conversation=place.key,
         created_at=now,
         expires_at=now
         + ttl_of(question.kind, scheduled=context.scheduled, wished_s=question.expires_s),
@@ -86,6 +92,7 @@ def ask(
             "quoted": context.quoted,
             "scheduled": context.scheduled,
             "talk": [[e.request, e.answer, e.external] for e in context.conversation],
+            "alone": None if context.alone is None else context.alone.key,
         },
     )
     return show(suspension, context, texts)
@@ -130,6 +137,11 @@ def show(
         small = [*notes(suspension, field, texts, lang), end]
         options = listed(field, always=bool(suspension.matches))
         blocks = (Block("text", prompt + options), Block("small", " · ".join(small)))
+    if suspension.conversation != context.address.key:
+        request = redact(" ".join(context.request.split()))
+        if len(request) > _MOST_REQUEST:
+            request = f"{request[: _MOST_REQUEST - 1]}…"
+        blocks = (Block("text", texts.say("dialog.about", lang, request=request)), *blocks)
     if suspension.kind is SuspensionKind.APPROVAL:
         choices = cards.choices(question, texts, lang, whole=whole)
     else:
@@ -218,6 +230,12 @@ def talk_of(data: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
         return said, replied, external
 
     return [exchange(*one) for one in data.get("talk", ())]
+
+
+def alone_of(data: Mapping[str, Any]) -> ChatAddress | None:
+    """Where the person can be asked alone in the rest of a turn, from its question's data."""
+    key = data.get("alone")
+    return ChatAddress.from_key(key) if isinstance(key, str) and key.count(":") > 1 else None
 
 
 def programs_of(context: TurnContext, state: TurnState) -> dict[str, str]:

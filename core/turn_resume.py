@@ -10,7 +10,7 @@ import datetime as dt
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from core import dialogs
+from core import dialog_answers, dialogs
 from core import turn_fields as fields
 from core.clock import Clock
 from core.dialogs import Answer, FieldKind, Suspension, SuspensionKind
@@ -37,7 +37,7 @@ from core.turn_asking import Asking, answered
 from core.turn_ends import TurnEnds
 from core.turn_keeping import is_late_secret, locked, toggle
 from core.turn_places import Emit, Places, place_of
-from core.turn_question import CANCEL, are_same, decided, is_whole, talk_of
+from core.turn_question import CANCEL, alone_of, are_same, decided, is_whole, talk_of
 from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
 from core.turn_taken import Resumed, Taken
@@ -94,7 +94,7 @@ class TurnResume:
             open_ones = await suspensions.open_of(tx, here, actor.id, now)
             rights = await self._setup.rights(tx, actor, now)
         if taken_before is not None:
-            return Taken(await self._late.told_again(former, actor))
+            return Taken(await self._late.told_again(former, actor, inbound.address))
         if inbound.kind is InboundKind.CHOICE:
             if pressed is None:
                 expired = ErrorInfo(ErrorCode.QUESTION_EXPIRED)
@@ -107,7 +107,7 @@ class TurnResume:
         reply_to = _text(inbound.data.get("reply_to"))
         lang = self._setup.lang(actor, inbound, inbound.text)
         today = self._today(actor, now)
-        asked = dialogs.which(open_ones, inbound.text, reply_to, lang=lang, today=today)
+        asked = dialog_answers.which(open_ones, inbound.text, reply_to, lang=lang, today=today)
         if asked is None:
             # What answers a secret that is not asked any more is still nobody's request.
             if await is_late_secret(self._stores, inbound):
@@ -115,9 +115,9 @@ class TurnResume:
                 return Taken((self._ends.unkept(inbound, late),))
             told = await self._late.answered_late(inbound, actor, reply_to)
             return Taken(told) if told else None
-        if dialogs.is_cancel(inbound.text):
+        if dialog_answers.is_cancel(inbound.text):
             return await self._answer(inbound, actor, asked, None)
-        answer = dialogs.read_answer(asked, inbound.text, lang=lang, today=today)
+        answer = dialog_answers.read_answer(asked, inbound.text, lang=lang, today=today)
         if answer is None:
             return await self._asking.missed(inbound, actor, asked)
         if asked.wants_place and not answer.skipped:
@@ -158,7 +158,7 @@ class TurnResume:
         if pressed.standing is not Standing.OPEN:
             async with self._stores.main.read() as tx:
                 stored = await turns.get(tx, suspension.turn_id)
-            return Taken(await self._late.told_again(stored, actor))
+            return Taken(await self._late.told_again(stored, actor, inbound.address))
         if choice == consent.LIST:
             return await self._ask_again(inbound, actor, suspension, "dialog.listed", whole=True)
         if choice == CANCEL:
@@ -171,7 +171,7 @@ class TurnResume:
             stored, drawn = await toggle(
                 self._stores, self._clock, suspension, choice, key, queued=queued
             )
-            return Taken(drawn or await self._late.told_again(stored, actor))
+            return Taken(drawn or await self._late.told_again(stored, actor, inbound.address))
         # A yes with something more to it.
         plain = consent.YES if choice in {consent.ALWAYS, consent.CHANGE} else choice
         answer = fields.pressed(suspension, plain)
@@ -239,6 +239,8 @@ class TurnResume:
                 await kv.put(tx, answered(inbound), stored.id)
                 if secret is not None:
                     await credentials.keep_answer(tx, secret, now)
+                if answer is not None and stored.conversation != suspension.conversation:
+                    key = "dialog.goes_on_there"
                 settled = await self._late.settle(
                     tx, suspension, stored.lang, actor, key, place=place, said=said
                 )
@@ -248,7 +250,7 @@ class TurnResume:
             else:
                 claimed = None
         if claimed is None or stored is None:
-            return Taken(await self._late.told_again(stored, actor))
+            return Taken(await self._late.told_again(stored, actor, inbound.address))
         error = None
         if answer is None and not approval:
             error = ErrorInfo(ErrorCode.CANCELLED)
@@ -263,7 +265,7 @@ class TurnResume:
         context = self._setup.context(
             stored.id,
             actor,
-            ChatAddress.from_key(suspension.conversation),
+            ChatAddress.from_key(stored.conversation),
             stored.lang,
             now,
             state.request,
@@ -272,6 +274,7 @@ class TurnResume:
             rights=rights,
             interactive=inbound.is_interactive,
             scheduled=data.get("scheduled") is True,
+            alone=alone_of(data),
         )
         goes_on = decision.agreed or not at_cap
         if error is None and goes_on and not are_same(data.get("programs") or {}, context):

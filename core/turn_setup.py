@@ -112,6 +112,7 @@ class TurnSetup:
         rights: Rights | None = None,
         interactive: bool = True,
         scheduled: bool = False,
+        alone: ChatAddress | None = None,
     ) -> TurnContext:
         """`talk`: what was asked and answered before in this conversation, oldest first, and
         whether words from outside may stand in the answer."""
@@ -136,6 +137,7 @@ class TurnSetup:
             interactive=interactive,
             scheduled=scheduled,
             allowance=allowance or Allowance(),
+            alone=alone,
         )
 
 

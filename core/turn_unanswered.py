@@ -5,6 +5,7 @@ was answered before. Each is settled once and told.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from core.clock import Clock
 from core.dialogs import FieldKind, Suspension, SuspensionState
@@ -24,7 +25,7 @@ from core.messages import (
 )
 from core.observation import Effects
 from core.redaction import redact
-from core.store import actors, effects, questions, suspensions, turns
+from core.store import actors, effects, outbox, questions, suspensions, turns
 from core.store.database import Transaction
 from core.store.stores import Stores
 from core.turn_ends import TurnEnds
@@ -34,6 +35,7 @@ from core.turn_state import TurnState
 
 # A turn that waits at a cap then ends as the cap does.
 _UNANSWERED = frozenset({ErrorCode.QUESTION_EXPIRED, ErrorCode.CANCELLED})
+_MAY_ASK_AGAIN = frozenset({ErrorCode.QUESTION_EXPIRED, ErrorCode.PRIVATE_CHAT_CLOSED})
 # Typed, and left there: to say that it was answered would only be one more message.
 _SEEN_IN_THE_CHAT = frozenset(
     {
@@ -46,6 +48,16 @@ _SEEN_IN_THE_CHAT = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A question that is to be ended, of a turn that belongs to the conversation `home`.
+    `unread`: not because it ran out, but because it cannot be shown."""
+
+    suspension: Suspension
+    home: str
+    unread: bool = False
+
+
 class Unanswered:
     """Settles questions and tells what became of their turns. Call it under the lock of the
     conversation, but for `due`."""
@@ -56,19 +68,47 @@ class Unanswered:
         self._stores, self._clock, self._texts = stores, clock, texts
         self._ends, self._setup = ends, setup
 
-    async def due(self) -> list[Suspension]:
-        """The questions that ran out and were not told so."""
+    async def due(self) -> list[Waiting]:
+        """The questions that ran out and were not told so, and those that cannot be read where
+        they were to be asked in private."""
         async with self._stores.main.read() as tx:
-            return await suspensions.due(tx, self._clock.now())
+            late = await suspensions.due(tx, self._clock.now())
+            apart = await suspensions.open_apart(tx)
+            dead = await outbox.dead_among(tx, [one.prompt_key for one, _ in apart])
+            found = []
+            for one in late:
+                stored = await turns.get(tx, one.turn_id)
+                home = one.conversation if stored is None else stored.conversation
+                found.append(Waiting(one, home))
+        unread = [Waiting(one, home, unread=True) for one, home in apart if one.prompt_key in dead]
+        return found + [one for one in unread if one.suspension not in late]
 
-    async def drop(self, address: ChatAddress, sender_id: str) -> bool:
-        """End the turns of this person that wait for an answer there. False: none does."""
+    async def homes(self, key: str, actor_id: str) -> list[str]:
+        """Where the turns belong whose questions to this person stand here apart from them."""
+        async with self._stores.main.read() as tx:
+            apart = await suspensions.open_apart(tx)
+        return sorted({h for q, h in apart if q.actor_id == actor_id and q.conversation == key})
+
+    async def places(self, key: str, actor_id: str) -> list[str]:
+        """This conversation and those that its open questions to this person touch, in the order
+        in which they are to be held: where questions stand before where turns belong."""
+        async with self._stores.main.read() as tx:
+            apart = await suspensions.open_apart(tx)
+        theirs = [(one.conversation, home) for one, home in apart if one.actor_id == actor_id]
+        stand = sorted({place for place, home in theirs if home == key})
+        return [*stand, key, *sorted({home for place, home in theirs if place == key})]
+
+    async def drop(self, address: ChatAddress, actor: Actor) -> bool:
+        """End the turns of this person that wait for an answer there, or elsewhere for what was
+        asked there. False: none does."""
         now = self._clock.now()
         async with self._stores.main.read() as tx:
-            actor = await actors.find_actor(tx, address.channel, sender_id)
-            if actor is None:
-                return False
             waiting = await suspensions.open_of(tx, address.key, actor.id, now)
+            waiting += [
+                one
+                for one, home in await suspensions.open_apart(tx)
+                if home == address.key and one.actor_id == actor.id
+            ]
         ended = [
             await self._end(one, SuspensionState.CANCELLED, ErrorCode.CANCELLED) for one in waiting
         ]
@@ -91,6 +131,13 @@ class Unanswered:
             if mine and (actor := former[turn.actor_id]) is not None:
                 await self.cut_short(turn, actor, ErrorCode.CANCELLED)
         return [ChatAddress.from_key(key) for key, one in running.items() if one in gone]
+
+    async def end(self, one: Waiting) -> list[TurnEvent]:
+        """End one turn that waits in vain; [] when its question is no longer open."""
+        if not one.unread:
+            return await self.expire_one(one.suspension)
+        code = ErrorCode.PRIVATE_CHAT_CLOSED
+        return await self._end(one.suspension, SuspensionState.CANCELLED, code)
 
     async def expire_one(self, suspension: Suspension) -> list[TurnEvent]:
         """End one turn whose question ran out; [] when it is no longer open."""
@@ -168,7 +215,7 @@ class Unanswered:
         now = self._clock.now()
         context = self._setup.context(stored.id, actor, address, stored.lang, now, state.request)
         offers: Rows = ()
-        if code is ErrorCode.QUESTION_EXPIRED:
+        if code in _MAY_ASK_AGAIN:
             offers = again_of(state.request, state.effects, turn_id=stored.id)
         if code in _UNANSWERED and (end := ended_at_cap(state)) is not None:
             return await self._ends.close(context, end, offers=offers)
@@ -198,12 +245,13 @@ class Unanswered:
         return QuestionSettled(suspension.turn_id, text, shown)
 
     async def told_again(
-        self, stored: turns.StoredTurn | None, actor: Actor
+        self, stored: turns.StoredTurn | None, actor: Actor, here: ChatAddress
     ) -> tuple[TurnEvent, ...]:
-        """An answer that was taken before, or comes too late: what became of its turn."""
+        """An answer that was taken before, or comes too late: what became of its turn. `here` is
+        the conversation that is the caller's."""
         if stored is None:
             return ()
-        if stored.state == "running":
+        if stored.state == "running" and stored.conversation == here.key:
             # Nobody works on it, since the conversation is ours: a crash cut it short.
             return (await self.cut_short(stored, actor, ErrorCode.INTERRUPTED),)
         return (await self.told_before(stored),)

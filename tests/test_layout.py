@@ -52,6 +52,7 @@ LAYERS = {
     "core.positions": 1,
     "core.dialog_picks": 1,
     "core.dialogs": 1,
+    "core.dialog_answers": 1,
     # 2 adapters
     "core.catalog.digests": 2,
     "core.catalog.files": 2,
@@ -124,6 +125,7 @@ LAYERS = {
     "core.turn_setup": 4,
     "core.turn_unanswered": 4,
     "core.turn_undo": 4,
+    "core.turn_walk": 4,
     "core.scheduler": 4,
     # 5 bot
     "bot": 5,
@@ -159,6 +161,7 @@ ROOMS = {
 BROAD = {
     "core.execution.invoke",
     "core.turn",
+    "core.turn_walk",
     "core.scheduler",
     "bot.telegram.handlers",
     # The call's own outermost boundary and the zygote's imports of foreign packages: both run in

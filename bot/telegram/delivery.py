@@ -198,7 +198,8 @@ class Delivery:
     ) -> int | None:
         """Let a young progress message become the answer; delete an old one. None: send anew.
 
-        A question is always sent anew: it must ring, and not every keyboard can be edited in.
+        A question is always sent anew: it must ring, and not every keyboard can be edited in. So
+        is an answer to what was asked in another chat, where the progress then stands.
         """
         turn_id = _turn_of(item)
         if turn_id is None:
@@ -213,7 +214,9 @@ class Delivery:
         async def edit(part: Part) -> int:
             return await self._edit(chat_id, progress.message_id, part, inline)
 
-        if progress.age_s < BECOMES_ANSWER_S and not is_question(Reply.from_json(item.body)):
+        here = progress.chat_id == item.address.chat_id
+        is_young = progress.age_s < BECOMES_ANSWER_S
+        if here and is_young and not is_question(Reply.from_json(item.body)):
             try:
                 return await self._formatted(item, part, edit)
             except TelegramError as exc:
@@ -224,7 +227,7 @@ class Delivery:
                     raise EditAgain(fault) from exc
         with suppress(TelegramError, TimeoutError):
             async with asyncio.timeout(_DELETE_TIMEOUT_S):
-                await self._bot.delete_message(chat_id, progress.message_id)
+                await self._bot.delete_message(int(progress.chat_id), progress.message_id)
         return None
 
     async def _send_part(

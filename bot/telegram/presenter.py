@@ -77,6 +77,7 @@ class View:
 class Progress:
     """A progress message that stands in a chat; `age_s` since it was first sent."""
 
+    chat_id: str
     message_id: int
     age_s: float
 
@@ -104,7 +105,7 @@ class Presenter:
         self._wake_outbox = wake_outbox
         self._views: dict[str, View] = {}
         self._ending: dict[str, View] = {}
-        self._standing: dict[str, tuple[int, float]] = {}
+        self._standing: dict[str, tuple[str, int, float]] = {}
         self._noted: dict[str, tuple[int, int]] = {}
         self._late: set[asyncio.Task[None]] = set()
 
@@ -160,13 +161,13 @@ class Presenter:
         found = self._standing.pop(turn_id, None)
         if found is None:
             return None
-        message_id, at = found
-        return Progress(message_id, self._clock.monotonic() - at)
+        chat_id, message_id, at = found
+        return Progress(chat_id, message_id, self._clock.monotonic() - at)
 
     def give_back(self, turn_id: str, progress: Progress) -> None:
         """Undo `take_progress`: the message still stands as it was."""
         at = self._clock.monotonic() - progress.age_s
-        self._standing[turn_id] = (progress.message_id, at)
+        self._standing[turn_id] = (progress.chat_id, progress.message_id, at)
 
     async def forget(self, tx: Transaction, turn_id: str) -> None:
         """The turn's progress message is gone or has become the answer."""
@@ -203,7 +204,8 @@ class Presenter:
             self._late.add(task)
             task.add_done_callback(self._late.discard)
         elif view.message_id is not None and view.turn_id:
-            self._standing[view.turn_id] = (view.message_id, view.message_at)
+            standing = (view.address.chat_id, view.message_id, view.message_at)
+            self._standing[view.turn_id] = standing
 
     def _view(self, address: ChatAddress) -> View:
         view = self._views.get(address.key)

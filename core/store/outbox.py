@@ -126,6 +126,18 @@ async def claim_next(
     return None if row is None else _item(row)
 
 
+async def dead_among(tx: Transaction, keys: Collection[str | None]) -> set[str]:
+    """Which of these messages will never go out."""
+    if not keys:
+        return set()
+    rows = await tx.fetch_all(
+        """SELECT key FROM outbox
+           WHERE state = 'dead' AND key IN (SELECT value FROM json_each(:keys))""",
+        {"keys": dump_json([key for key in keys if key is not None])},
+    )
+    return {row["key"] for row in rows}
+
+
 async def next_due(
     tx: Transaction, channel: str, *, closed: Collection[str] = ()
 ) -> datetime | None:

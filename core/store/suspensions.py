@@ -282,6 +282,18 @@ async def due(tx: Transaction, now: datetime) -> list[Suspension]:
     return [_suspension(row) for row in rows]
 
 
+async def open_apart(tx: Transaction) -> list[tuple[Suspension, str]]:
+    """Open questions that stand elsewhere than what they are asked for, each with the conversation
+    of its turn, oldest first; also those that are out of time."""
+    rows = await tx.fetch_all(
+        """SELECT suspensions.*, turns.conversation AS home
+           FROM suspensions JOIN turns ON turns.id = turn_id
+           WHERE suspensions.state = 'open' AND turns.conversation <> suspensions.conversation
+           ORDER BY suspensions.rowid"""
+    )
+    return [(_suspension(row), row["home"]) for row in rows]
+
+
 async def next_expiry(tx: Transaction) -> datetime | None:
     """When the next open question runs out (perhaps long ago); None when none is open."""
     row = await tx.fetch_one(

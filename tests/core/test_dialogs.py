@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.dialog_answers import answer_of_choice, is_cancel, parse_answer, which
 from core.dialogs import (
     NO,
     YES,
@@ -18,11 +19,7 @@ from core.dialogs import (
     Option,
     Suspension,
     SuspensionKind,
-    answer_of_choice,
-    is_cancel,
-    parse_answer,
     ttl_of,
-    which,
     with_answer,
 )
 

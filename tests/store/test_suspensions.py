@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core import dialogs
+from core import dialog_answers
 from core.dialogs import (
     TTL,
     Field,
@@ -441,7 +441,7 @@ async def test_question_said_twice_stands_in_its_second_message(db: Database, cl
     pressed = await press(db, clock, "t", message="78")
 
     assert [one.message_id for one in here] == ["78"]
-    assert dialogs.which(here, "boh", "78", lang="it", today=clock.now().date()) == here[0]
+    assert dialog_answers.which(here, "boh", "78", lang="it", today=clock.now().date()) == here[0]
     assert pressed is not None
     assert pressed.standing is Standing.OPEN
 
