@@ -32,6 +32,8 @@ class FaultKind(StrEnum):
     """An edit that had been made already."""
     REFUSED = "refused"
     """Telegram does not take this content; plain text may do."""
+    MOVED = "moved"
+    """The group has another id, under which the same can be sent."""
     GONE = "gone"
     """Nobody can be reached there any more."""
     UNSAYABLE = "unsayable"
@@ -43,6 +45,7 @@ class Fault:
     kind: FaultKind
     after_s: float = 0.0
     detail: str = ""
+    moved_to: str = ""
 
 
 # Failures of httpx before anything has left; the others may have come after the effect. Names,
@@ -68,7 +71,9 @@ def classify(error: TelegramError) -> Fault:
     match error:
         case RetryAfter():
             return Fault(FaultKind.WAIT, retry_after_s(error), detail)
-        case Forbidden() | ChatMigrated():
+        case ChatMigrated():
+            return Fault(FaultKind.MOVED, detail=detail, moved_to=str(error.new_chat_id))
+        case Forbidden():
             return Fault(FaultKind.GONE, detail=detail)
         case InvalidToken() | Conflict():
             return Fault(FaultKind.RETRY, 30.0, detail)

@@ -7,13 +7,14 @@ group itself are said at most once a day (`bot.telegram.sifting`).
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from telegram import Bot
 from telegram.error import TelegramError
 
-from bot.telegram.groups import Change, Membership, Migrated
+from bot.telegram.groups import Membership, moved
 from bot.telegram.identity import Identity, Me
 from bot.telegram.inbound import Command, Heard, Ignored, Origin, Tap
 from bot.telegram.screening import CHANNEL
@@ -93,14 +94,17 @@ class GroupDoor:
             return False
         return True
 
-    async def change(self, row: StoredInbox, change: Change) -> None:
-        """Note what became of a group, and ask the host when the bot was let into one."""
-        if isinstance(change, Migrated):
-            await self._close(row)
-            return
-        await self._membership(row, change)
+    async def current(self, row: StoredInbox, raw: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A stored update of a group, as in the chat that the group has become meanwhile."""
+        address = ChatAddress.from_key(row.chat_key)
+        if not is_group(address):
+            return raw
+        async with self._store.read() as tx:
+            new_id = await chats.moved_to(tx, CHANNEL, address.chat_id)
+        return moved(raw, new_id or address.chat_id)
 
-    async def _membership(self, row: StoredInbox, change: Membership) -> None:
+    async def change(self, row: StoredInbox, change: Membership) -> None:
+        """Note what became of a group, and ask the host when the bot was let into one."""
         now, here = self._clock.now(), ChatAddress(CHANNEL, change.chat_id)
         async with self._store.write() as tx:
             chat = await chats.meet(

@@ -173,6 +173,21 @@ def without_people(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {"update_id": raw["update_id"], kind: kept}
 
 
+def moved(raw: Mapping[str, Any], chat_id: str) -> dict[str, Any]:
+    """An update as it would be in the chat that its group has become."""
+    kept = dict(raw)
+    for kind, content in raw.items():
+        if not isinstance(content, Mapping):
+            continue
+        if "chat" in content:
+            kept[kind] = {**content, "chat": {**content["chat"], "id": int(chat_id)}}
+        elif isinstance(content.get("message"), Mapping):
+            shown = content["message"]
+            shown = {**shown, "chat": {**shown["chat"], "id": int(chat_id)}}
+            kept[kind] = {**content, "message": shown}
+    return kept
+
+
 def _is_in(member: Mapping[str, Any]) -> bool:
     if member["status"] == "restricted":
         return member.get("is_member") is True

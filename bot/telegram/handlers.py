@@ -17,7 +17,7 @@ from bot.telegram import standing
 from bot.telegram.answers import Answers, Hears
 from bot.telegram.commands import Commands, RunningTurn
 from bot.telegram.group_door import GroupDoor, is_group
-from bot.telegram.groups import change_of
+from bot.telegram.groups import Membership, change_of
 from bot.telegram.identity import Identity
 from bot.telegram.inbound import (
     Command,
@@ -187,15 +187,15 @@ class Handlers:
                 await self._give_up(row, "given up after restarts")
                 return
         try:
-            raw = row.body.get("update") or {}
-            change = change_of(raw) if row.body.get("change") else None
+            raw = await self._groups.current(row, row.body.get("update") or {})
+            change = change_of(raw)
             heard = Ignored("of a group") if change else read(raw, bot_id=row.bot_id)
         except ValueError as exc:
             log.warning("update not readable", extra={"inbox_id": row.id})
             async with self._store.write() as tx:
                 await inbox.mark_dead(tx, row.id, str(exc))
             return
-        if change is not None:
+        if isinstance(change, Membership):
             await self._groups.change(row, change)
             self._sender.wake()
             return
@@ -238,7 +238,8 @@ class Handlers:
     async def work_past(self, row: StoredInbox, *, pending: Pending) -> None:
         """Work `/stop` or `/status` at once, while a turn of the chat may be running."""
         try:
-            heard = read(row.body["update"], bot_id=row.bot_id)
+            raw = await self._groups.current(row, row.body["update"])
+            heard = read(raw, bot_id=row.bot_id)
             if isinstance(heard, Command) and heard.name in {"stop", "status"}:
                 await self._control(row, heard, pending)
             else:

@@ -21,6 +21,7 @@ from core.clock import Clock
 from core.errors import StoreError
 from core.store import outbox
 from core.store.database import Database, Transaction
+from core.store.moves import move_chat
 from core.store.outbox import OutboxItem
 
 log = logging.getLogger(__name__)
@@ -199,6 +200,9 @@ class OutboxSender:
                 await outbox.release(
                     tx, item.key, now + timedelta(seconds=wait), fault.detail, now
                 )
+            case FaultKind.MOVED if item.attempts < _UNEXPECTED:
+                await move_chat(tx, CHANNEL, item.address.chat_id, fault.moved_to, now)
+                await outbox.release(tx, item.key, None, fault.detail, now)
             case FaultKind.UNKNOWN if not item.key.endswith(REPEAT_MARK):
                 # It may have arrived. To lose an answer is worse than to hear it twice, so it is
                 # said again, once, and says so itself.

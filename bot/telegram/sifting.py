@@ -10,6 +10,7 @@ import logging
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from bot.telegram import groups
@@ -17,8 +18,10 @@ from bot.telegram.identity import Identity
 from bot.telegram.reach import Reach
 from bot.telegram.screening import CHANNEL, Screened, screen, without_words
 from core.clock import Clock
+from core.messages import ChatAddress
 from core.store import actors, chats, inbox, pairing
 from core.store.database import Transaction
+from core.store.moves import move_chat
 
 log = logging.getLogger(__name__)
 
@@ -63,26 +66,43 @@ class Sifter:
         attempts: Counter[str] = Counter()
         for raw in updates:
             try:
-                screened = screen(raw)
+                change = groups.change_of(raw)
+                if isinstance(change, groups.Migrated):
+                    rows = await self._moved(tx, rows, change)
+                elif (row := await self._row(tx, raw, known, attempts)) is not None:
+                    rows.append(row)
             except (KeyError, TypeError, ValueError, AttributeError):
                 log.warning("unreadable update", extra={"update_id": raw.get("update_id")})
                 rows.append(inbox.InboxRow(int(raw["update_id"]), f"{CHANNEL}::", {}))
-                continue
-            if screened is None:
-                continue
-            sender = screened.sender_id
-            if sender not in known:
-                known[sender] = await actors.find_actor(tx, CHANNEL, sender) is not None
-            if self._reach.is_lost(screened.chat_id) and screened.kind in _SPOKEN:
-                await self._reach.regain(tx, screened.chat_id)
-            if screened.is_private:
-                body = await self._private(tx, raw, screened, known[sender], attempts)
-            else:
-                body = await self._group(tx, raw, screened, known[sender])
-            if body is not None:
-                key = screened.address.key
-                rows.append(inbox.InboxRow(screened.update_id, key, body))
         return rows
+
+    async def _row(
+        self,
+        tx: Transaction,
+        raw: Mapping[str, Any],
+        known: dict[str, bool],
+        attempts: Counter[str],
+    ) -> inbox.InboxRow | None:
+        """What to keep of one update, if anything."""
+        screened = screen(raw)
+        if screened is None:
+            return None
+        sender = screened.sender_id
+        if sender not in known:
+            known[sender] = await actors.find_actor(tx, CHANNEL, sender) is not None
+        if self._reach.is_lost(screened.chat_id) and screened.kind in _SPOKEN:
+            await self._reach.regain(tx, screened.chat_id)
+        if screened.is_private:
+            body = await self._private(tx, raw, screened, known[sender], attempts)
+        else:
+            new_id = await chats.moved_to(tx, CHANNEL, screened.chat_id)
+            if new_id is not None:
+                raw = groups.moved(raw, new_id)
+                screened = replace(screened, chat_id=new_id)
+            body = await self._group(tx, raw, screened, known[sender])
+        if body is None:
+            return None
+        return inbox.InboxRow(screened.update_id, screened.address.key, body)
 
     async def _private(
         self,
@@ -108,12 +128,26 @@ class Sifter:
         words = without_words(raw, keep_text=screened.is_pairing)
         return {"update": words, "stranger": True}
 
+    async def _moved(
+        self, tx: Transaction, rows: list[inbox.InboxRow], change: groups.Migrated
+    ) -> list[inbox.InboxRow]:
+        """Let a group have its new id: in the store, and for what came before it in the batch."""
+        old, new = ChatAddress(CHANNEL, change.old_id), ChatAddress(CHANNEL, change.new_id)
+        if await move_chat(tx, CHANNEL, old.chat_id, new.chat_id, self._clock.now()):
+            log.info("group moved", extra={"old": old.chat_id, "new": new.chat_id})
+        return [
+            replace(row, chat_key=new.key + row.chat_key.removeprefix(old.key))
+            if row.chat_key.startswith(old.key)
+            else row
+            for row in rows
+        ]
+
     async def _group(
         self, tx: Transaction, raw: Mapping[str, Any], screened: Screened, is_known: bool
     ) -> dict[str, Any] | None:
+        if groups.change_of(raw) is not None:
+            return {"update": groups.without_people(raw)}
         content = raw[screened.kind]
-        if (change := groups.change_of(raw)) is not None:
-            return {"update": groups.without_people(raw), "change": type(change).__name__}
         if screened.kind == "callback_query":
             return {"update": raw} if is_known else {"update": _bare_tap(raw), "stranger": True}
         if screened.kind not in _MESSAGES:

@@ -16,6 +16,7 @@ from core.clock import from_ts, to_ts
 from core.store import outbox
 from core.store.database import Row, Transaction, row_reader
 from core.store.encoding import dump_json, load_object
+from core.store.rekeying import rekey
 from core.store.suspensions import Standing
 
 
@@ -136,6 +137,11 @@ async def void_all(tx: Transaction, actor_id: str, now: datetime) -> int:
            WHERE actor_id = :actor AND used_at IS NULL""",
         {"actor": actor_id, "now": to_ts(now)},
     )
+
+
+async def move(tx: Transaction, old: str, new: str) -> int:
+    """Let what belongs to a chat belong to its new key (`core.store.moves`)."""
+    return await rekey(tx, "actions", "conversation", old, new)
 
 
 async def purge(tx: Transaction, before: datetime) -> int:

@@ -30,7 +30,8 @@ class ChatState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """One group. `is_admin` None: not known. `changed_at`: when its state last changed."""
+    """One group. `is_admin` None: not known. `changed_at`: when its state last changed.
+    `moved_to`: the id that it has had since then."""
 
     channel: str
     chat_id: str
@@ -39,6 +40,7 @@ class Chat:
     changed_at: datetime
     is_forum: bool = False
     is_admin: bool | None = None
+    moved_to: str | None = None
 
     @property
     def is_on(self) -> bool:
@@ -83,9 +85,9 @@ async def find(tx: Transaction, channel: str, chat_id: str) -> Chat | None:
 
 
 async def list_chats(tx: Transaction) -> list[Chat]:
-    """All groups ever met: those that are on first, then by name."""
+    """All groups ever met, each by the id it has now: those that are on first, then by name."""
     rows = await tx.fetch_all(
-        """SELECT * FROM chats
+        """SELECT * FROM chats WHERE moved_to IS NULL
            ORDER BY CASE state WHEN 'on' THEN 0 WHEN 'new' THEN 1 WHEN 'off' THEN 2 ELSE 3 END,
                     title COLLATE NOCASE, chat_id"""
     )
@@ -126,7 +128,8 @@ async def question_due(tx: Transaction, channel: str, chat_id: str, now: datetim
 async def move(tx: Transaction, channel: str, old_id: str, new_id: str, now: datetime) -> bool:
     """The group has another id from now on; what was decided goes along. False: it was not known,
     or has moved already. What was noted of the new id in between gives way."""
-    if await find(tx, channel, old_id) is None:
+    known = await find(tx, channel, old_id)
+    if known is None or known.moved_to is not None:
         return False
     await tx.execute(
         "DELETE FROM chats WHERE channel = :channel AND chat_id = :new",
@@ -137,7 +140,24 @@ async def move(tx: Transaction, channel: str, old_id: str, new_id: str, now: dat
            WHERE channel = :channel AND chat_id = :old""",
         {"channel": channel, "old": old_id, "new": new_id, "now": to_ts(now)},
     )
+    await tx.execute(
+        """INSERT INTO chats (channel, chat_id, title, state, changed_at, moved_to)
+           VALUES (:channel, :old, :title, 'gone', :now, :new)""",
+        {
+            "channel": channel,
+            "old": old_id,
+            "new": new_id,
+            "title": known.title,
+            "now": to_ts(now),
+        },
+    )
     return True
+
+
+async def moved_to(tx: Transaction, channel: str, chat_id: str) -> str | None:
+    """The id that a group has had since it moved; None: it has not."""
+    chat = await find(tx, channel, chat_id)
+    return None if chat is None else chat.moved_to
 
 
 async def _due(tx: Transaction, column: str, channel: str, chat_id: str, now: datetime) -> bool:
@@ -170,4 +190,5 @@ def _chat(row: Row) -> Chat:
         changed_at=from_ts(row["changed_at"]),
         is_forum=bool(row["is_forum"]),
         is_admin=None if row["is_admin"] is None else bool(row["is_admin"]),
+        moved_to=row["moved_to"],
     )

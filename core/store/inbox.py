@@ -19,6 +19,7 @@ from core.errors import SecretUnreadable
 from core.store.credentials import Vault
 from core.store.database import Row, Transaction, row_reader
 from core.store.encoding import dump_json, load_object
+from core.store.rekeying import rekey
 
 log = logging.getLogger(__name__)
 
@@ -126,6 +127,11 @@ async def open_rows(
         {"channel": channel, "bot_id": bot_id, "after_id": after_id},
     )
     return [_stored(row, vault) for row in rows]
+
+
+async def move(tx: Transaction, old: str, new: str) -> int:
+    """Let what belongs to a chat belong to its new key (`core.store.moves`)."""
+    return await rekey(tx, "inbox", "chat_key", old, new)
 
 
 async def mark_running(tx: Transaction, id: int) -> int:

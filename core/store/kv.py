@@ -21,6 +21,16 @@ async def put(tx: Transaction, key: str, value: str) -> None:
     )
 
 
+async def move(tx: Transaction, old: str, new: str) -> int:
+    """Let values whose name holds a conversation's key that begins with `old` be named by `new`;
+    one that has that name already stays."""
+    return await tx.execute(
+        """UPDATE OR IGNORE kv SET key = replace(key, :old, :new)
+           WHERE instr(key, ':' || :old) > 0""",
+        {"old": old, "new": new},
+    )
+
+
 async def delete(tx: Transaction, key: str) -> None:
     await tx.execute("DELETE FROM kv WHERE key = :key", {"key": key})
 

@@ -306,6 +306,14 @@ CREATE INDEX turns_waiting ON turns (actor_id) WHERE state = 'suspended';
 CREATE INDEX turns_of_actor ON turns (actor_id, started_at);
 """,
     ),
+    Migration(
+        13,
+        "groups that move",
+        """
+-- core.store.chats
+ALTER TABLE chats ADD COLUMN moved_to TEXT;
+""",
+    ),
 )
 
 MEMORY: tuple[Migration, ...] = ()

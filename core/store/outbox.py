@@ -15,6 +15,7 @@ from core.clock import from_ts, to_ts
 from core.messages import ChatAddress
 from core.store.database import Row, Transaction, row_reader
 from core.store.encoding import dump_json, load_object
+from core.store.rekeying import rekey
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +250,16 @@ async def find_by_message(tx: Transaction, chat_key: str, message_id: str) -> Ou
         {"chat": chat_key, "message": message_id},
     )
     return None if row is None else _item(row)
+
+
+async def move(tx: Transaction, old: str, new: str) -> int:
+    """Let what belongs to a chat belong to its new key (`core.store.moves`). Where its messages
+    stood is forgotten: in the new chat the same numbers are other messages."""
+    await tx.execute(
+        "UPDATE outbox SET message_id = NULL WHERE substr(chat_key, 1, length(:old)) = :old",
+        {"old": old},
+    )
+    return await rekey(tx, "outbox", "chat_key", old, new)
 
 
 async def prune(tx: Transaction, older_than: datetime) -> int:

@@ -64,6 +64,14 @@ async def regain(tx: Transaction, channel: str, chat_id: str) -> bool:
     return changed == 1
 
 
+async def move(tx: Transaction, channel: str, old_id: str) -> int:
+    """A chat has another id, under which it can be reached (`core.store.moves`)."""
+    return await tx.execute(
+        "DELETE FROM unreachable WHERE channel = :channel AND chat_id = :old",
+        {"channel": channel, "old": old_id},
+    )
+
+
 async def lost_chats(tx: Transaction, channel: str) -> set[str]:
     """The ids of the chats of a channel that cannot be reached now."""
     rows = await tx.fetch_all(

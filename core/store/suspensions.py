@@ -21,6 +21,7 @@ from core.store import outbox
 from core.store.credentials import is_handle
 from core.store.database import Row, Transaction, row_reader
 from core.store.encoding import dump_json, load_json, load_object
+from core.store.rekeying import rekey
 
 
 class Standing(StrEnum):
@@ -186,6 +187,11 @@ async def open_of(
         {"conversation": conversation, "actor": actor_id, "now": to_ts(now)},
     )
     return [await _placed(tx, _suspension(row)) for row in rows]
+
+
+async def move(tx: Transaction, old: str, new: str) -> int:
+    """Let what belongs to a chat belong to its new key (`core.store.moves`)."""
+    return await rekey(tx, "suspensions", "conversation", old, new)
 
 
 async def claim(tx: Transaction, suspension_id: str, now: datetime) -> Claimed | None:

@@ -14,6 +14,7 @@ from core.clock import from_ts, to_ts
 from core.messages import FinalKind
 from core.store.database import Row, Transaction, row_reader
 from core.store.encoding import dump_json, load_object
+from core.store.rekeying import rekey
 
 MIN_PREFIX = 4
 
@@ -51,6 +52,11 @@ class StoredTurn:
     logged: bool
     log_line: Mapping[str, Any]
     log_day: date | None
+
+
+async def move(tx: Transaction, old: str, new: str) -> int:
+    """Let what belongs to a chat belong to its new key (`core.store.moves`)."""
+    return await rekey(tx, "turns", "conversation", old, new)
 
 
 async def open_turn(

@@ -31,7 +31,7 @@ def caused(error: TelegramError, name: str) -> TelegramError:
     [
         (Forbidden("bot was blocked by the user"), FaultKind.GONE),
         (BadRequest("Chat not found"), FaultKind.GONE),
-        (ChatMigrated(-100), FaultKind.GONE),
+        (ChatMigrated(-100), FaultKind.MOVED),
         (BadRequest("Can't parse entities: nested"), FaultKind.REFUSED),
         (BadRequest("Message is too long"), FaultKind.REFUSED),
         (BadRequest("Message is not modified: specified"), FaultKind.UNCHANGED),

@@ -150,3 +150,63 @@ def test_english_host_is_asked_and_told_in_english(world):
     world.expect("club", "privacy mode is on.*setprivacy to @BotFather", buttons=["Turn off here"])
     with pytest.raises(Failed):
         world.expect("club", "accesa|spento", timeout=0.2)
+
+
+def grown(world, name="vecchio"):
+    """A basic group that is on and has become a supergroup; its former and present ids."""
+    old = world.names[name]
+    return old, world.migrate(name, by="anna")
+
+
+@pytest.fixture
+def basic(world):
+    world.know("anna", "luca")
+    world.group("vecchio", ["anna", "luca"], title="Vecchio", type="group")
+    world.start_bot()
+    turn_on(world, "vecchio")
+    return world
+
+
+def test_group_that_becomes_a_supergroup_goes_on_where_it_was(basic):
+    basic.say("anna", "@fake_test_bot ask approve", chat="vecchio")
+    basic.expect("vecchio", "Elimino 34 file")
+    old, new = grown(basic)
+    basic._wait(
+        lambda: basic.rows("SELECT DISTINCT chat_key FROM outbox") == [(f"telegram:{new}:",)],
+        45,
+        "everything moved",
+    )
+    basic.say("luca", "@fake_test_bot echo sempre qui", chat="vecchio")
+    basic.expect("vecchio", "^sempre qui$")
+
+    assert basic.rows("SELECT chat_id, moved_to FROM chats ORDER BY moved_to") == [
+        (str(new), None),
+        (str(old), str(new)),
+    ]
+    basic.assert_clean()
+
+
+def test_answer_refused_because_the_group_moved_is_sent_once_to_the_new_one(basic):
+    basic.say("luca", "@fake_test_bot slow 2 eccomi", chat="vecchio")
+    basic.expect("vecchio", kind="action")
+    basic.tg.allowed = basic.tg.allowed - {"message"}  # Telegram's word of it does not come
+    old, new = grown(basic)
+    basic.expect("vecchio", "^eccomi$")
+    basic.tg.allowed = basic.tg.allowed | {"message"}
+    basic.say("luca", "@fake_test_bot echo e poi", chat="vecchio")
+    basic.expect("vecchio", "^e poi$")
+
+    assert basic.texts("vecchio").count("eccomi") == 1
+    sends = [c for c in basic.calls("sendMessage") if c["params"].get("text") == "eccomi"]
+    assert [int(c["params"]["chat_id"]) for c in sends] == [old, new]
+    assert basic.rows("SELECT state FROM chats WHERE moved_to IS NULL") == [("on",)]
+
+
+def test_request_that_waited_in_the_old_group_is_worked_in_the_new_one(basic):
+    basic.stop_bot()
+    basic.say("luca", "@fake_test_bot echo prima", chat="vecchio")
+    grown(basic)
+    basic.say("luca", "@fake_test_bot echo dopo", chat="vecchio")
+    basic.start_bot()
+    basic.expect("vecchio", "^prima$")
+    basic.expect("vecchio", "^dopo$")
