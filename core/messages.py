@@ -118,10 +118,12 @@ BlockKind = Literal["prose", "text", "code", "small"]
 @dataclass(frozen=True, slots=True)
 class Block:
     """A piece of a reply. `prose` is Markdown written by a model; `text` is plain and shown as it
-    stands; `code` is monospaced; `small` is a reference or a note in small type."""
+    stands; `code` is monospaced; `small` is a reference or a note in small type. `rest`: items of
+    the list in it that are not shown; a turn's end makes a button of them."""
 
     kind: BlockKind
     text: str
+    rest: tuple[str, ...] = ()
 
 
 ButtonKind = Literal["tap", "location"]

@@ -8,7 +8,8 @@ from core.store.stores import Stores
 from core.turn_actions import Handler, TurnActions
 from core.turn_again import AskAgain
 from core.turn_ends import TurnEnds
-from core.turn_offers import AGAIN, UNDO
+from core.turn_more import press_more
+from core.turn_offers import AGAIN, MORE, UNDO
 from core.turn_restart import AfterRestart
 from core.turn_setup import TurnSetup
 from core.turn_unanswered import Unanswered
@@ -28,6 +29,7 @@ def buttons(
     here."""
     handlers: dict[str, Handler] = {
         UNDO: press_undo,
+        MORE: press_more,
         AGAIN: AskAgain(stores).press,
         **AfterRestart(stores, clock, texts).handlers,
     }

@@ -41,7 +41,7 @@ from core.store import actors, credentials, effects, outbox, scratchpad, suspens
 from core.store.database import Transaction
 from core.store.stores import Stores
 from core.store.turn_log import TurnLog
-from core.turn_offers import UNDO, UNDO_ENGINE, Offer, Rows, after_cut, draw, shown_key
+from core.turn_offers import UNDO, UNDO_ENGINE, Offer, Rows, after_cut, draw, more_of, shown_key
 from core.turn_question import ask
 from core.turn_report import log_line
 from core.turn_state import StepRecord, TurnState
@@ -94,7 +94,9 @@ class TurnEnds:
         )
         outcome = replace(outcome, error=made.error or outcome.error)
         blocks = tuple(Block(b.kind, hide_handles(b.text)) for b in made.reply.blocks)
-        drawn = draw([*offers, *_offers_of(outcome)], self._texts, context.lang)
+        rows = [*offers, *_offers_of(outcome)]
+        rows += more_of(made.reply.blocks, alone=not rows)
+        drawn = draw(rows, self._texts, context.lang)
         reply, now = replace(made.reply, blocks=blocks, buttons=drawn.buttons), self._clock.now()
         line, day = self._line(context, outcome, reply, now, made.unbacked)
         key = shown_key(context)

@@ -10,10 +10,10 @@ from typing import Any
 from core.clock import new_token
 from core.execution.context import TurnContext
 from core.i18n import Texts
-from core.messages import Button
+from core.messages import Block, Button
 from core.observation import Effects
 from core.plan import Plan, Step
-from core.redaction import MASK, redact
+from core.redaction import MASK, hide_handles, redact
 from core.store import actions
 from core.store.database import Transaction
 from core.store.effects import UNDO_LAST_TURN, EffectState, StoredEffect
@@ -23,19 +23,24 @@ from core.vocabulary import Category, category_of
 # As long as the channel remembers which message it was.
 OFFER_TTL = dt.timedelta(days=7)
 
+# Kept of the items that one answer does not show, in characters.
+MOST_KEPT = 64_000
+
 UNDO, AGAIN, CHECK, REPEAT, LEAVE = "undo", "again", "check", "repeat", "leave"
+MORE = "more"
 
 UNDO_COMMAND, UNDO_ENGINE, UNDO_OF = "/undo", "undo", "turn"
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One button: `name` is the action's, `label` the key of its text, `params` any JSON object
-    that the action reads."""
+    """One button: `name` is the action's, `label` the key of its text with `words` in it,
+    `params` any JSON object that the action reads."""
 
     name: str
     label: str
     params: Mapping[str, Any] = field(default_factory=dict)
+    words: Mapping[str, Any] = field(default_factory=dict)
 
 
 Rows = Sequence[Sequence[Offer]]
@@ -83,6 +88,20 @@ def again_of(request: str, effects: Effects, *, turn_id: str) -> Rows:
     return ((Offer(AGAIN, "action.again", {"turn": turn_id}),),)
 
 
+def more_of(blocks: Sequence[Block], *, alone: bool) -> Rows:
+    """What an answer offers whose lists are not shown whole; no row when all are. `alone`: no
+    other button stands under it. The rest is kept with the button, as it would be shown: nothing
+    is looked up again."""
+    lists = [block.rest for block in blocks if block.rest]
+    if not lists:
+        return ()
+    text = hide_handles("\n\n".join("\n".join(items) for items in lists))
+    if len(text) > MOST_KEPT:
+        text = text[: max(text.rfind("\n", 0, MOST_KEPT), 0) or MOST_KEPT] + "\n…"
+    params = {"text": text, "alone": alone}
+    return ((Offer(MORE, "action.more", params, {"count": sum(map(len, lists))}),),)
+
+
 def draw(rows: Rows, texts: Texts, lang: str) -> Drawn:
     """Give each offer a fresh token and its label in that language."""
     offers: dict[str, Offer] = {}
@@ -92,7 +111,7 @@ def draw(rows: Rows, texts: Texts, lang: str) -> Drawn:
         for offer in row:
             token = new_token()
             offers[token] = offer
-            drawn.append(Button(texts.say(offer.label, lang), token))
+            drawn.append(Button(texts.say(offer.label, lang, **offer.words), token))
         if drawn:
             buttons.append(tuple(drawn))
     return Drawn(tuple(buttons), offers)

@@ -115,6 +115,7 @@ LAYERS = {
     "core.turn_ends": 4,
     "core.turn_fields": 4,
     "core.turn_keeping": 4,
+    "core.turn_more": 4,
     "core.turn_offers": 4,
     "core.turn_places": 4,
     "core.turn_question": 4,

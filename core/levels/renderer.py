@@ -125,23 +125,25 @@ class Renderer:
         if field.filter in {"text", "code"}:
             out.code(str(value))
         elif field.filter == "list":
-            out.write(self._listed(field.argument, value))
+            out.listed(*self._listed(field.argument, value))
         else:
             out.write(self.value(value, field.filter))
 
-    def _listed(self, template: str, value: Any) -> str:
+    def _listed(self, template: str, value: Any) -> tuple[str, tuple[str, ...]]:
+        """The first items in lines, the others counted; and those others, each as its lines."""
         items = list(value) if isinstance(value, (list, tuple)) else []
-        lines = []
-        for item in items[:MOST_LISTED]:
-            if not template:
-                lines.append(self._line(item))
-                continue
-            out = _Writer()
-            self._parts(parse(template), _entry_lookup(item), out)
-            lines.append(out.plain())
-        if len(items) > MOST_LISTED:
-            lines.append(self.texts.say("answer.more", self.lang, count=len(items) - MOST_LISTED))
-        return "\n".join(lines)
+        lines = [self._item(template, item) for item in items[:MOST_LISTED]]
+        rest = tuple(self._item(template, item) for item in items[MOST_LISTED:])
+        if rest:
+            lines.append(self.texts.say("answer.more", self.lang, count=len(rest)))
+        return "\n".join(lines), rest
+
+    def _item(self, template: str, item: Any) -> str:
+        if not template:
+            return self._line(item)
+        out = _Writer()
+        self._parts(parse(template), _entry_lookup(item), out)
+        return out.plain()
 
     def value(self, value: Any, kind: str = "") -> str:
         """One value as the person writes it."""
@@ -182,10 +184,7 @@ class Renderer:
             return [Block("text", self.texts.say("answer.nothing", self.lang))]
         if len(items) == 1 and isinstance(items[0], Mapping):
             return [Block("text", self._pairs(items[0]))]
-        lines = [self._line(item) for item in items[:MOST_LISTED]]
-        if len(items) > MOST_LISTED:
-            lines.append(self.texts.say("answer.more", self.lang, count=len(items) - MOST_LISTED))
-        return [Block("text", "\n".join(lines))]
+        return [Block("text", *self._listed("", items))]
 
     def _pairs(self, item: Mapping[str, Any]) -> str:
         shown = {k: v for k, v in item.items() if k != "ok" and v not in (None, "", [])}
@@ -220,9 +219,14 @@ class _Writer:
     def __init__(self) -> None:
         self._blocks: list[Block] = []
         self._text: list[str] = []
+        self._rest: tuple[str, ...] = ()
 
     def write(self, text: str) -> None:
         self._text.append(text)
+
+    def listed(self, text: str, rest: tuple[str, ...]) -> None:
+        self._text.append(text)
+        self._rest += rest
 
     def code(self, text: str) -> None:
         self._flush()
@@ -236,8 +240,9 @@ class _Writer:
     def _flush(self) -> None:
         text = "".join(self._text).strip()
         if text:
-            self._blocks.append(Block("text", text))
+            self._blocks.append(Block("text", text, self._rest))
         self._text.clear()
+        self._rest = ()
 
     def blocks(self) -> list[Block]:
         self._flush()
