@@ -23,7 +23,8 @@ from core.config import load_settings
 from core.messages import Role
 from core.store import actors
 from core.store.stores import open_stores
-from tests.acceptance.town import LONG, Town, open_town
+from tests.acceptance.town import LONG as LONG
+from tests.acceptance.town import Town, open_town
 from tests.support.scripted_model import Ask, Rule
 
 LANGS = ("it", "en")
