@@ -23,6 +23,7 @@ from core.execution.invoke import Gate
 from core.i18n import Texts
 from core.levels.candidates import Candidates
 from core.levels.engines import Engines
+from core.levels.fastpath import Fastpath
 from core.levels.proposal import Proposer
 from core.levels.proposers.metis import MetisProposer
 from core.levels.proposers.simple import SimpleProposer
@@ -126,6 +127,7 @@ async def open_house(
                 proposers=proposers,
             ),
             turn_log=TurnLog(settings.metnos_home / "turns"),
+            fastpath=Fastpath(stores, now) if settings.metnos_memory else None,
         )
         stack.push_async_callback(turns.close)
         told = tuple(await turns.recover())
@@ -227,11 +229,14 @@ async def _expire_questions(house: House, wake_outbox: Callable[[], None]) -> No
 
 
 async def _tidy_hourly(house: House) -> None:
-    """Drop what has had its time: old rows of inbox, outbox, scratchpad and notices."""
+    """Drop what has had its time: old rows of inbox, outbox, scratchpad and notices, and plans
+    that nobody asked for any more."""
     while True:
         await asyncio.sleep(3600)
         try:
             await upkeep.tidy(house.stores, house.clock.now())
             await empty_trash(house.settings, house.stores, house.clock)
+            tools = list(house.loader.current().executors)
+            await Fastpath(house.stores, house.clock).age(tools)
         except StoreError:
             log.exception("upkeep failed")

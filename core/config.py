@@ -130,6 +130,7 @@ class Settings(BaseSettings):
     metnos_llm_api_key: Key | None = None
     metnos_llm_provider: Literal["openai", "anthropic"] = "openai"
     metnos_engine: Engine = "auto"
+    metnos_memory: bool = True
     metnos_mode: Mode = "local"
     metnos_files_roots: Annotated[tuple[FullPath, ...] | None, NoDecode] = None
     metnos_private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
@@ -199,6 +200,7 @@ _ALLOWED: Mapping[str, str] = {
     "metnos_lang": "it or en",
     "metnos_tz": "a time zone name such as Europe/Rome",
     "metnos_llm_provider": "openai or anthropic",
+    "metnos_memory": "0 or 1",
     "metnos_engine": "auto, simple, metis or frontier",
     "metnos_mode": "local, online or hybrid",
     "metnos_unsafe_no_cage": "0 or 1",

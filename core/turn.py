@@ -29,6 +29,7 @@ from core.execution.undo import Undo
 from core.i18n import Texts
 from core.language import clean_request
 from core.levels.engines import Engines
+from core.levels.fastpath import Fastpath
 from core.levels.runner import Runner
 from core.llm.tiers import Tiers
 from core.messages import (
@@ -46,6 +47,7 @@ from core.store.stores import Stores
 from core.store.turn_log import TurnLog, append_missing
 from core.turn_buttons import buttons
 from core.turn_ends import TurnEnds
+from core.turn_memory import TurnMemory
 from core.turn_resume import TurnResume
 from core.turn_setup import MAX_REQUEST, TurnSetup, refusal_of
 from core.turn_state import TurnState
@@ -86,6 +88,7 @@ class Turns:
         tiers: Tiers,
         engines: Engines,
         turn_log: TurnLog,
+        fastpath: Fastpath | None = None,
         outbox_channels: Collection[str] = ("telegram",),
     ) -> None:
         self._settings, self._stores, self._clock = settings, stores, clock
@@ -126,6 +129,7 @@ class Turns:
             ends=self._ends,
             setup=self._setup,
             talks=self._talks,
+            memory=TurnMemory(fastpath),
         )
         self._tasks: set[asyncio.Task[None]] = set()
 

@@ -21,6 +21,7 @@ from core.execution.undo_steps import is_undoable
 from core.i18n import Texts
 from core.language import choose_lang
 from core.levels.cap_words import words_at_cap
+from core.levels.fastpath import FASTPATH
 from core.levels.renderer import Renderer
 from core.levels.runner import Outcome
 from core.levels.terminator import Closing, Terminator
@@ -49,6 +50,7 @@ from core.turn_state import StepRecord, TurnState
 log = logging.getLogger(__name__)
 
 SCRATCHPAD_TTL = dt.timedelta(hours=1)
+MEMORY_SIGN = "⚡"
 
 
 class TurnEnds:
@@ -98,6 +100,8 @@ class TurnEnds:
         rows += more_of(made.reply.blocks, alone=not rows)
         drawn = draw(rows, self._texts, context.lang)
         reply, now = replace(made.reply, blocks=blocks, buttons=drawn.buttons), self._clock.now()
+        if outcome.state.engine == FASTPATH:
+            reply = remembered(reply)
         line, day = self._line(context, outcome, reply, now, made.unbacked)
         key = shown_key(context)
         queued = context.address.channel in self.outbox_channels
@@ -234,6 +238,7 @@ class TurnEnds:
             cached=outcome.usage.cached,
             money=self._cost(outcome),
             turns=turns,
+            from_memory=turns * (outcome.state.engine == FASTPATH),
         )
 
     def _log(self, turn_id: str, line: Mapping[str, object], day: dt.date) -> None:
@@ -325,9 +330,23 @@ def _offers_of(outcome: Outcome) -> Rows:
     return ((Offer(UNDO, "action.undo"),),)
 
 
+def remembered(reply: Reply) -> Reply:
+    """An answer that no model was asked for ends with a lone sign (UX)."""
+    if reply.final_kind is not FinalKind.ANSWER or not reply.blocks:
+        return reply
+    *before, last = reply.blocks
+    if last.kind in {"text", "prose"} and "\n" not in last.text.strip():
+        return replace(
+            reply, blocks=(*before, Block(last.kind, f"{last.text.rstrip()} {MEMORY_SIGN}"))
+        )
+    return replace(reply, blocks=(*reply.blocks, Block("text", MEMORY_SIGN)))
+
+
 def _source(state: TurnState) -> str:
     if state.engine == UNDO_ENGINE:
         return "undo"
+    if state.engine == FASTPATH:
+        return FASTPATH
     return "engine" if state.segment == 1 else "dialog"
 
 

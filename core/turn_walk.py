@@ -13,6 +13,8 @@ from core.execution.undo import Undo
 from core.execution.undo_steps import is_undo_request
 from core.i18n import Texts
 from core.levels.engines import Engines
+from core.levels.fastpath import Remembering
+from core.levels.proposal import Proposer
 from core.levels.runner import Outcome, Resumption, Runner
 from core.messages import (
     ChatAddress,
@@ -23,6 +25,7 @@ from core.messages import (
     TurnSuspended,
 )
 from core.turn_ends import TurnEnds
+from core.turn_memory import TurnMemory, failed_by_itself
 from core.turn_offers import UNDO_ENGINE
 from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
@@ -46,9 +49,11 @@ class TurnWalk:
         ends: TurnEnds,
         setup: TurnSetup,
         talks: Conversations,
+        memory: TurnMemory,
     ) -> None:
         self._clock, self._texts, self._setup, self._ends = clock, texts, setup, ends
         self._runner, self._engines, self._undo, self._talks = runner, engines, undo, talks
+        self._memory = memory
 
     async def through(
         self,
@@ -69,6 +74,7 @@ class TurnWalk:
         self._talks.begin(running, context.address.key, (here or context.address).key)
         queue.put_nowait(TurnStarted(context.turn_id, context.lang))
         end: TurnClosed | TurnSuspended
+        outcome: Outcome | None = None
         try:
             outcome = await self._outcome(context, running, queue, refusal, resumption)
             # From here on the turn has its end: a stop waits for it instead of making another.
@@ -80,7 +86,10 @@ class TurnWalk:
             task.uncancel()
             running.ending = True
             end = await self._ends.cut_short(context, running.state, ErrorInfo(ErrorCode.STOPPED))
+            outcome = None
         queue.put_nowait(end)
+        if outcome is not None:
+            await self._memory.learn(context, outcome)
 
     async def _ended(self, context: TurnContext, outcome: Outcome) -> TurnClosed | TurnSuspended:
         """The end of a turn, or its question; when its words cannot be made, an end in the
@@ -117,13 +126,7 @@ class TurnWalk:
         async def on_state(new: TurnState) -> None:
             running.state = new
 
-        try:
-            undoing = running.state.engine == UNDO_ENGINE or is_undo_request(context.request)
-            if resumption is None and undoing:
-                return await undo_turn(
-                    self._undo, self._texts, context, running.state, queue.put_nowait, on_state
-                )
-            proposer = await self._engines.choose(context)
+        async def run(proposer: Proposer) -> Outcome:
             return await self._runner.run(
                 context,
                 running.state,
@@ -133,6 +136,22 @@ class TurnWalk:
                 on_state=on_state,
                 resumption=resumption,
             )
+
+        try:
+            undoing = running.state.engine == UNDO_ENGINE or is_undo_request(context.request)
+            if resumption is None and undoing:
+                return await undo_turn(
+                    self._undo, self._texts, context, running.state, queue.put_nowait, on_state
+                )
+            state = running.state
+            hit = None if resumption is not None else await self._memory.find(context, state)
+            if hit is not None:
+                outcome = await run(Remembering(hit))
+                if not failed_by_itself(outcome):
+                    return outcome
+                await self._memory.forget(hit)
+                running.state = state
+            return await run(await self._engines.choose(context))
         except ModelError as exc:
             log.warning("model failed", extra={"code": exc.code.value, "detail": exc.detail})
             return failed(to_error_info(exc))

@@ -45,6 +45,8 @@ _KM = {
     **dict.fromkeys("metri meters metres".split(), 0.001),
     **dict.fromkeys("miglia miles".split(), 1.609),
 }  # fmt: skip
+UNITS = frozenset(_BYTES) | frozenset(_KM)
+"""Words that make one value with the number before them: `10 MB`."""
 _COORDS = re.compile(
     r"(?<![\w.,+-])[+-]?\d{1,2}\.\d{2,12}\s*[,;\s]\s*[+-]?\d{1,3}\.\d{2,12}(?![.,]?\d|\w)"
 )

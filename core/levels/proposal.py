@@ -26,7 +26,7 @@ class Proposal:
 
     `plan` is whole: no model is asked between its steps. `candidates` are the tools that could be
     chosen from. An `answer` of "" with no calls is an empty reply. `engine` names who really
-    proposed, when it was not the proposer that was asked.
+    proposed, when it was not the proposer that was asked. `asked`: how many models were.
     """
 
     candidates: tuple[str, ...]
@@ -37,6 +37,7 @@ class Proposal:
     model_ms: int = 0
     model: str = ""
     engine: str = ""
+    asked: int = 1
 
 
 class Proposer(Protocol):

@@ -151,7 +151,7 @@ class _Walk:
         proposal = await self._proposer.propose(self._context, self._state, advice=advice)
         self._usage += proposal.usage
         self._model_ms += proposal.model_ms
-        self._calls += 1
+        self._calls += proposal.asked
         self._model = proposal.model or self._model
         if not self._state.candidates:
             engine = proposal.engine or self._state.engine

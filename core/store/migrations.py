@@ -13,6 +13,7 @@ from pathlib import Path
 
 from core.clock import Clock, to_ts
 from core.errors import StoreCorrupt, StoreTooNew
+from core.store import memory_schema
 from core.store.database import Database, Transaction
 from core.store.first_tables import FIRST_TABLES
 
@@ -316,7 +317,9 @@ ALTER TABLE chats ADD COLUMN moved_to TEXT;
     ),
 )
 
-MEMORY: tuple[Migration, ...] = ()
+MEMORY: tuple[Migration, ...] = tuple(
+    Migration(number, name, script) for number, name, script in memory_schema.CHANGES
+)
 
 
 async def migrate(database: Database, migrations: Sequence[Migration], clock: Clock) -> list[int]:

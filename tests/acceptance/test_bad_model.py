@@ -117,7 +117,9 @@ async def test_model_that_misbehaves_is_told_and_the_next_request_is_answered(
 
     async with (
         serving(current) as server,
-        house_on(tmp_path, server.url, metnos_engine=engine, metnos_lang=lang) as house,
+        house_on(
+            tmp_path, server.url, metnos_engine=engine, metnos_lang=lang, metnos_memory=False
+        ) as house,
     ):
         for number, (name, (handler, codes)) in enumerate(BAD.items(), 1):
             answer[0] = handler

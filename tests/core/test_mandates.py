@@ -166,10 +166,10 @@ async def test_always_for_what_is_found_covers_other_files_of_the_same_search(
 
 async def test_always_for_one_search_does_not_cover_another(tmp_path: Path) -> None:
     note(tmp_path, "a.tmp")
-    async with open_scripted(tmp_path, sweeps()) as (house, _):
+    async with open_scripted(tmp_path, sweeps(), metnos_memory=False) as (house, _):
         await agree(house, "elimina i file tmp", ALWAYS)
     note(tmp_path, "a.md")
-    async with open_scripted(tmp_path, sweeps(pattern="*.md")) as (house, _):
+    async with open_scripted(tmp_path, sweeps(pattern="*.md"), metnos_memory=False) as (house, _):
         await asked(house, "elimina i file tmp")
     assert (tmp_path / "notes/a.md").exists()
 

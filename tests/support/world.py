@@ -38,6 +38,7 @@ class World:
             "METNOS_LLM_BASE_URL": base_url,
             "METNOS_LLM_MODEL": "scripted",
             "METNOS_ENGINE": "simple",
+            "METNOS_MEMORY": "0",  # requests are repeated here to be planned anew
             "METNOS_FILES_ROOTS": str(self.notes),
             "METNOS_PRIVATE_HOSTS": "127.0.0.1",
             "PYTHONPATH": str(REPO),

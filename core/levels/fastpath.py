@@ -1,0 +1,215 @@
+"""L0: a request that was served before, in these words or in others, gets its plan from memory.
+
+Found by the same words, by the same shape with other values, or by the same meaning without any;
+what is found serves only when its tools and their families are as they were. The plan is served,
+never the old answer: it goes through the gate like any other.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+from core.clock import Clock
+from core.errors import ErrorCode, ErrorInfo, StoreError
+from core.execution.context import TurnContext
+from core.levels import reuse
+from core.levels.meaning import Meaning, meaning_of
+from core.levels.proposal import Proposal
+from core.levels.reuse import NotKept
+from core.levels.runner import Outcome
+from core.llm.client import Usage
+from core.messages import FinalKind
+from core.observation import Effects
+from core.plan import FINAL_ANSWER, Plan
+from core.store import plan_cache
+from core.store.plan_cache import StoredPlan
+from core.store.stores import Stores
+from core.turn_state import TurnState
+
+log = logging.getLogger(__name__)
+
+UNUSED_FOR, STALE_AFTER = timedelta(days=14), timedelta(days=30)
+
+FASTPATH = "fastpath"
+
+How = Literal["exact", "template", "meaning"]
+
+_NO_FAULT = frozenset(
+    {
+        ErrorCode.DECLINED,
+        ErrorCode.CANCELLED,
+        ErrorCode.STOPPED,
+        ErrorCode.QUESTION_EXPIRED,
+        ErrorCode.INTERRUPTED,
+        ErrorCode.NOT_AUTHORIZED,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A plan from memory, ready to run; `row` is where it came from."""
+
+    row: StoredPlan
+    plan: Plan
+    how: How
+
+
+class Fastpath:
+    """Finds and learns. What goes wrong in memory is a miss, never a turn's end."""
+
+    def __init__(self, stores: Stores, clock: Clock) -> None:
+        self._stores, self._clock = stores, clock
+
+    async def find(self, context: TurnContext) -> Hit | None:
+        """A plan for this request, None when memory has none that may serve. Rows that might have
+        and may not keep the reason."""
+        refusal = reuse.request_refusal(
+            context.request,
+            quoted=context.quoted,
+            in_conversation=bool(context.conversation),
+        )
+        if refusal is not None:
+            return None
+        meaning = meaning_of(context.request)
+        shape, wording, same = reuse.keys_of(meaning)
+        exact = reuse.exact_key(context.request)
+        try:
+            async with self._stores.memory.read() as tx:
+                rows = await plan_cache.candidates(
+                    tx, context.actor.id, exact=exact, shape=shape, wording=wording, meaning=same
+                )
+            return await self._first(context, meaning, exact, rows)
+        except StoreError as exc:
+            log.warning("memory not read", extra={"detail": exc.detail})
+            return None
+
+    async def _first(
+        self, context: TurnContext, meaning: Meaning, exact: str, rows: Sequence[StoredPlan]
+    ) -> Hit | None:
+        refused: list[tuple[int, str]] = []
+        hit: Hit | None = None
+        for row in rows:
+            lesson = row.lesson
+            why = reuse.staleness(lesson.tools, lesson.families, lesson.plan, context.catalog)
+            if why is not None:
+                refused.append((row.id, why))
+                continue
+            hit = _hit(row, meaning, exact, context.lang)
+            if hit is not None:
+                break
+            refused.append((row.id, "other_values"))
+        if refused:
+            async with self._stores.memory.write() as tx:
+                for row_id, why in refused:
+                    if why in {"tool_changed", "new_sibling", "tool_missing"}:
+                        # Once: what the turn now teaches takes its place.
+                        await plan_cache.retire(tx, row_id, why)
+                    else:
+                        await plan_cache.note_refused(tx, row_id, why)
+        return hit
+
+    async def served(self, hit: Hit) -> None:
+        """Count a use that ended well."""
+        async with self._stores.memory.write() as tx:
+            await plan_cache.note_used(tx, hit.row.id, self._clock.now(), why=hit.how)
+
+    async def failed(self, hit: Hit) -> None:
+        """Forget a plan that failed."""
+        async with self._stores.memory.write() as tx:
+            await plan_cache.delete(tx, hit.row.id)
+
+    async def learn(self, context: TurnContext, outcome: Outcome) -> int | None:
+        """Keep the plan of a turn that ended well; the row, or None when it is not to be kept.
+        Of a turn that memory served itself the use is counted, or the plan forgotten when it
+        failed before it did anything. Called twice with the same turn it keeps one row."""
+        state = outcome.state
+        if state.engine == FASTPATH:
+            await self._settle(context, outcome)
+            return None
+        plan = state.plan or reuse.plan_of(state.steps, context.catalog)
+        try:
+            lesson = reuse.make_lesson(
+                context.request,
+                plan,
+                state.steps,
+                outcome.kind,
+                context.catalog,
+                quoted=context.quoted,
+                in_conversation=bool(context.conversation),
+            )
+        except NotKept as exc:
+            log.info("plan not kept", extra={"turn_id": context.turn_id, "why": exc.reason})
+            return None
+        async with self._stores.memory.write() as tx:
+            return await plan_cache.keep(
+                tx,
+                context.actor.id,
+                context.lang,
+                lesson,
+                turn_id=context.turn_id,
+                now=self._clock.now(),
+            )
+
+    async def _settle(self, context: TurnContext, outcome: Outcome) -> None:
+        hit = await self.find(context)
+        if hit is None:
+            return
+        if outcome.kind is FinalKind.ANSWER:
+            await self.served(hit)
+        elif outcome.state.effects is Effects.NONE and _is_its_fault(outcome.error):
+            await self.failed(hit)
+
+    async def age(self, tools: Sequence[str]) -> int:
+        """Forget what has not been used for long, or cannot be any more; how many plans."""
+        now = self._clock.now()
+        async with self._stores.memory.write() as tx:
+            return await plan_cache.prune(
+                tx, unused_before=now - UNUSED_FOR, stale_before=now - STALE_AFTER, tools=tools
+            )
+
+
+def _hit(row: StoredPlan, meaning: Meaning, exact: str, lang: str) -> Hit | None:
+    lesson = row.lesson
+    if lesson.exact == exact:
+        return Hit(row, lesson.plan, "exact")
+    if lang != row.lang and _speaks(lesson.plan):
+        return None
+    if lesson.meaning:
+        return Hit(row, lesson.plan, "meaning")
+    plan = reuse.serve_template(lesson, meaning)
+    return None if plan is None else Hit(row, plan, "template")
+
+
+def _is_its_fault(error: ErrorInfo | None) -> bool:
+    """What a person declined, or the network refused, is no fault of the plan."""
+    return error is not None and not error.retryable and error.code not in _NO_FAULT
+
+
+def _speaks(plan: Plan) -> bool:
+    """Whether the plan brings its own words, which are of one language."""
+    return any(step.tool == FINAL_ANSWER for step in plan.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Remembering:
+    """A proposer that proposes what memory found, and nothing else. Asks no model."""
+
+    hit: Hit
+
+    @property
+    def name(self) -> str:
+        return FASTPATH
+
+    async def propose(
+        self, context: TurnContext, state: TurnState, *, advice: str | None = None
+    ) -> Proposal:
+        names = tuple(sorted({step.tool for step in self.hit.plan.steps} - {FINAL_ANSWER}))
+        return Proposal(names, plan=self.hit.plan, usage=Usage(), engine=self.name, asked=0)
+
+    async def warm(self, context: TurnContext) -> None:
+        return None

@@ -1,0 +1,146 @@
+"""The word list of meanings (`words/meaning.toml`): its phrases, and slips of the fingers. Pure.
+
+Read from the package once; what it says is described at its head.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Words that mean `name` of a `kind`; a last `*` stands for any ending."""
+
+    kind: str
+    name: str
+    words: tuple[str, ...]
+
+
+class MeaningWords:
+    """The word list, ready to be matched."""
+
+    def __init__(self, table: dict[str, dict[str, dict[str, str]]]) -> None:
+        self._exact: dict[str, list[Phrase]] = {}
+        self._open: dict[str, list[Phrase]] = {}
+        self.known: set[str] = set()
+        self.prefixes: set[str] = set()
+        for kind, concepts in table.items():
+            for name, said in concepts.items():
+                for text in f"{said.get('it', '')} {said.get('en', '')}".split():
+                    self._add(Phrase(kind, name, tuple(text.split("_"))))
+        for phrases in (*self._exact.values(), *self._open.values()):
+            phrases.sort(key=lambda one: (len(one.words), _weight(one)), reverse=True)
+
+    def _add(self, phrase: Phrase) -> None:
+        first = phrase.words[0]
+        if first.endswith("*"):
+            self._open.setdefault(first[:3], []).append(phrase)
+        else:
+            self._exact.setdefault(first, []).append(phrase)
+        for word in phrase.words:
+            if word.endswith("*"):
+                self.prefixes.add(word[:-1])
+            else:
+                self.known.add(word)
+
+    def knows(self, word: str) -> bool:
+        return word in self.known or any(
+            word[:n] in self.prefixes for n in range(3, len(word) + 1)
+        )
+
+    def at(self, words: Sequence[str], start: int) -> Phrase | None:
+        """The longest phrase that begins here."""
+        first, best = words[start], None
+        for phrase in (*self._exact.get(first, ()), *self._open.get(first[:3], ())):
+            size = len(phrase.words)
+            if best is not None and (size, _weight(phrase)) <= (len(best.words), _weight(best)):
+                continue
+            if start + size <= len(words) and all(map(_fits, phrase.words, words[start:])):
+                best = phrase
+        return best
+
+
+def _weight(phrase: Phrase) -> int:
+    """Of phrases of one length the one that is written out most goes first."""
+    return sum(len(word) for word in phrase.words) - sum("*" in word for word in phrase.words)
+
+
+def _fits(pattern: str, word: str) -> bool:
+    return word.startswith(pattern[:-1]) if pattern.endswith("*") else word == pattern
+
+
+@lru_cache(maxsize=1)
+def load_words() -> MeaningWords:
+    path = Path(__file__).parent / "words" / "meaning.toml"
+    table: Any = tomllib.loads(path.read_text("utf-8"))
+    return MeaningWords(table)
+
+
+# -- spelling -------------------------------------------------------------------------------------
+
+_TRANSPOSE_FROM, _DOUBLE_FROM, _EDIT_FROM = 3, 4, 6
+
+
+def spelt(word: str, shown: str, words: MeaningWords) -> str:
+    """The word as the list spells it, when it is plainly a slip; else as it is. Names (a capital
+    inside the text) are left alone by the caller's folding, short words by length."""
+    if words.knows(word) or len(word) < _TRANSPOSE_FROM or (shown[:1].isupper() and shown[1:2]):
+        return word
+    found = _slips(word)
+    return found if found is not None else word
+
+
+@lru_cache(maxsize=4096)
+def _slips(word: str) -> str | None:
+    """The only listed word that one slip makes this word of, or the listed beginning of one."""
+    words = load_words()
+    found = {
+        made
+        for made in _one_slip_from(word)
+        if made in words.known
+        or (
+            len(made) >= _EDIT_FROM
+            and any(made[:n] in words.prefixes for n in range(5, len(made) + 1))
+        )
+    }
+    whole = {made for made in found if made in words.known}
+    best = whole or found
+    if len(best) == 1:
+        return best.pop()
+    phrases = {_concept(made, words) for made in best}
+    return sorted(best)[0] if len(phrases) == 1 and None not in phrases else None
+
+
+def _concept(word: str, words: MeaningWords) -> str | None:
+    phrase = words.at([word], 0)
+    return None if phrase is None else f"{phrase.kind}.{phrase.name}"
+
+
+def _one_slip_from(word: str) -> Iterable[str]:
+    """Words from which one slip of the fingers makes this one. The first letter is right, but for
+    a transposition."""
+    size = len(word)
+    for at in range(size - 1):  # two letters changed places
+        if word[at] != word[at + 1]:
+            yield word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+    if size < _DOUBLE_FROM:
+        return
+    for at in range(size):  # a letter doubled, or one of two left out
+        yield word[: at + 1] + word[at] + word[at + 1 :]
+        if at and word[at] == word[at - 1]:
+            yield word[:at] + word[at + 1 :]
+    if size < _EDIT_FROM:
+        return
+    for at in range(1, size + 1):
+        for letter in "abcdefghijklmnopqrstuvwxyz":
+            yield word[:at] + letter + word[at:]
+            if at < size and letter != word[at]:
+                yield word[:at] + letter + word[at + 1 :]
+        if at < size:
+            yield word[:at] + word[at + 1 :]

@@ -1,0 +1,46 @@
+"""The changes of `memory.db`, which can be learnt again: (number, name, SQL), oldest first.
+
+A change that has been released is never edited; a new one follows it.
+"""
+
+from __future__ import annotations
+
+CHANGES: tuple[tuple[int, str, str], ...] = (
+    (
+        1,
+        "plans that worked",
+        """
+-- core.store.plan_cache
+CREATE TABLE plan_cache (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    version INTEGER NOT NULL,
+    actor_id TEXT NOT NULL,
+    lang TEXT NOT NULL,
+    text TEXT NOT NULL,
+    exact TEXT NOT NULL,
+    shape TEXT NOT NULL DEFAULT '',
+    wording TEXT NOT NULL DEFAULT '',
+    meaning TEXT NOT NULL DEFAULT '',
+    plan_json TEXT NOT NULL,
+    bindings_json TEXT NOT NULL,
+    values_json TEXT NOT NULL,
+    tools TEXT NOT NULL,
+    families TEXT NOT NULL,
+    changes INTEGER NOT NULL,
+    why_exact TEXT NOT NULL DEFAULT '',
+    approved INTEGER NOT NULL DEFAULT 0,
+    uses INTEGER NOT NULL DEFAULT 0,
+    turn_id TEXT NOT NULL,
+    learnt_at REAL NOT NULL,
+    used_at REAL,
+    why TEXT NOT NULL DEFAULT '',
+    UNIQUE (actor_id, exact)
+);
+CREATE INDEX plan_cache_exact ON plan_cache (exact);
+CREATE INDEX plan_cache_shape ON plan_cache (actor_id, shape) WHERE shape <> '';
+CREATE INDEX plan_cache_wording ON plan_cache (actor_id, wording) WHERE wording <> '';
+CREATE INDEX plan_cache_meaning ON plan_cache (meaning) WHERE meaning <> '';
+CREATE INDEX plan_cache_turn ON plan_cache (turn_id);
+""",
+    ),
+)

@@ -1,0 +1,272 @@
+"""Plans that worked, by the words that asked for them (L0). Owns `plan_cache` of `memory.db`.
+
+Rows hold what a person wrote: they are read for their own actor, or, when they hold no value at
+all, for everybody. What may be kept and what may serve is `core.levels.reuse`'s to say.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from core.clock import from_ts, to_ts
+from core.errors import CallRefused
+from core.levels.reuse import Lesson
+from core.levels.tracing import Binding
+from core.plan import Plan
+from core.store.database import Row, Transaction
+from core.store.encoding import dump_json, load_json, load_object
+
+log = logging.getLogger(__name__)
+
+VERSION = 1
+MAX_ROWS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPlan:
+    """`lesson` as it was learnt; `why` says what its last look-up came to."""
+
+    id: int
+    actor_id: str
+    lang: str
+    lesson: Lesson
+    approved: bool
+    uses: int
+    learnt_at: datetime
+    used_at: datetime | None
+    why: str
+    turn_id: str
+
+
+async def keep(
+    tx: Transaction, actor_id: str, lang: str, lesson: Lesson, *, turn_id: str, now: datetime
+) -> int:
+    """Keep a lesson; its row's id. What this actor's same words had before is replaced, an
+    approval with it stays."""
+    row = await tx.fetch_one(
+        """INSERT INTO plan_cache
+               (version, actor_id, lang, text, exact, shape, wording, meaning, plan_json,
+                bindings_json, values_json, tools, families, changes, why_exact, turn_id,
+                learnt_at)
+           VALUES (:version, :actor, :lang, :text, :exact, :shape, :wording, :meaning, :plan,
+                   :bindings, :values, :tools, :families, :changes, :why_exact, :turn, :now)
+           ON CONFLICT (actor_id, exact) DO UPDATE SET
+               version = excluded.version, lang = excluded.lang, text = excluded.text,
+               shape = excluded.shape, wording = excluded.wording, meaning = excluded.meaning,
+               plan_json = excluded.plan_json, bindings_json = excluded.bindings_json,
+               values_json = excluded.values_json, tools = excluded.tools,
+               families = excluded.families, changes = excluded.changes,
+               why_exact = excluded.why_exact, turn_id = excluded.turn_id,
+               learnt_at = excluded.learnt_at, why = ''
+           RETURNING id""",
+        {
+            "version": VERSION,
+            "actor": actor_id,
+            "lang": lang,
+            "text": lesson.text,
+            "exact": lesson.exact,
+            "shape": lesson.shape,
+            "wording": lesson.wording,
+            "meaning": lesson.meaning,
+            "plan": dump_json(lesson.plan.to_json()),
+            "bindings": dump_json([one.to_json() for one in lesson.bindings]),
+            "values": dump_json([list(value) for value in lesson.values]),
+            "tools": lesson.tools,
+            "families": lesson.families,
+            "changes": lesson.changes,
+            "why_exact": lesson.why_exact,
+            "turn": turn_id,
+            "now": to_ts(now),
+        },
+    )
+    assert row is not None  # noqa: S101 - the statement returns it
+    return int(row["id"])
+
+
+async def candidates(
+    tx: Transaction, actor_id: str, *, exact: str, shape: str, wording: str, meaning: str
+) -> list[StoredPlan]:
+    """Rows that may serve: the same words first, then the same shape, then the same meaning;
+    among each, approved and often used ones first. Rows of others only where they hold no value.
+
+    A damaged row, or one of a later version, is passed over.
+    """
+    rows = await tx.fetch_all(
+        """SELECT *, CASE WHEN exact = :exact THEN 0
+                          WHEN meaning = :meaning AND :meaning <> '' THEN 2 ELSE 1 END AS nearness
+           FROM plan_cache
+           WHERE version <= :version AND (
+               (exact = :exact AND (actor_id = :actor OR meaning <> ''))
+               OR (actor_id = :actor AND shape <> '' AND shape = :shape)
+               OR (actor_id = :actor AND wording <> '' AND wording = :wording)
+               OR (meaning <> '' AND meaning = :meaning))
+           ORDER BY nearness, actor_id <> :actor, approved DESC, uses DESC, id
+           LIMIT 20""",
+        {
+            "version": VERSION,
+            "actor": actor_id,
+            "exact": exact,
+            "shape": shape,
+            "wording": wording,
+            "meaning": meaning,
+        },
+    )
+    return [plan for row in rows if (plan := _plan(row)) is not None]
+
+
+async def get(tx: Transaction, plan_id: int) -> StoredPlan | None:
+    row = await tx.fetch_one("SELECT * FROM plan_cache WHERE id = :id", {"id": plan_id})
+    return None if row is None else _plan(row)
+
+
+async def of_turn(tx: Transaction, actor_id: str, turn_id: str) -> StoredPlan | None:
+    """The row that a turn taught, None when it taught none or another turn taught it since."""
+    row = await tx.fetch_one(
+        "SELECT * FROM plan_cache WHERE actor_id = :actor AND turn_id = :turn",
+        {"actor": actor_id, "turn": turn_id},
+    )
+    return None if row is None else _plan(row)
+
+
+async def of_text(tx: Transaction, actor_id: str, exact: str) -> StoredPlan | None:
+    row = await tx.fetch_one(
+        "SELECT * FROM plan_cache WHERE actor_id = :actor AND exact = :exact",
+        {"actor": actor_id, "exact": exact},
+    )
+    return None if row is None else _plan(row)
+
+
+async def listed(
+    tx: Transaction, *, actor_id: str | None = None, limit: int = 100, offset: int = 0
+) -> list[StoredPlan]:
+    """Rows as they are shown: approved first, then the last used."""
+    rows = await tx.fetch_all(
+        """SELECT * FROM plan_cache WHERE :actor IS NULL OR actor_id = :actor
+           ORDER BY approved DESC, COALESCE(used_at, learnt_at) DESC, id DESC
+           LIMIT :limit OFFSET :offset""",
+        {"actor": actor_id, "limit": limit, "offset": offset},
+    )
+    return [plan for row in rows if (plan := _plan(row)) is not None]
+
+
+async def count(tx: Transaction) -> tuple[int, int]:
+    """(approved, learnt by themselves)."""
+    row = await tx.fetch_one(
+        "SELECT COALESCE(SUM(approved), 0) AS yes, COUNT(*) AS every FROM plan_cache"
+    )
+    assert row is not None  # noqa: S101 - an aggregate has one row
+    return int(row["yes"]), int(row["every"]) - int(row["yes"])
+
+
+async def note_used(tx: Transaction, plan_id: int, now: datetime, *, why: str) -> None:
+    """Count one use. Called twice it counts twice."""
+    await tx.execute(
+        "UPDATE plan_cache SET uses = uses + 1, used_at = :now, why = :why WHERE id = :id",
+        {"id": plan_id, "now": to_ts(now), "why": why},
+    )
+
+
+async def note_refused(tx: Transaction, plan_id: int, why: str) -> None:
+    """Keep why a row did not serve when it was looked at last."""
+    await tx.execute(
+        "UPDATE plan_cache SET why = :why WHERE id = :id", {"id": plan_id, "why": why}
+    )
+
+
+async def retire(tx: Transaction, plan_id: int, why: str) -> None:
+    """Close a row whose tools are not what they were: it serves no more, and stays with its reason
+    until the same words teach it anew or it is pruned."""
+    await tx.execute(
+        """UPDATE plan_cache SET why = :why, tools = '', shape = '', wording = '', meaning = '',
+                  exact = 'retired:' || id
+           WHERE id = :id""",
+        {"id": plan_id, "why": why},
+    )
+
+
+async def approve(tx: Transaction, plan_id: int, approved: bool) -> bool:
+    """Pin a row, or take that back; False when it is gone."""
+    sql = "UPDATE plan_cache SET approved = :approved WHERE id = :id"
+    return await tx.execute(sql, {"id": plan_id, "approved": approved}) == 1
+
+
+async def delete(tx: Transaction, plan_id: int) -> bool:
+    return await tx.execute("DELETE FROM plan_cache WHERE id = :id", {"id": plan_id}) == 1
+
+
+async def flush(tx: Transaction, *, actor_id: str | None = None) -> int:
+    """Delete all rows, or all of one actor; how many there were."""
+    return await tx.execute(
+        "DELETE FROM plan_cache WHERE :actor IS NULL OR actor_id = :actor", {"actor": actor_id}
+    )
+
+
+async def prune(
+    tx: Transaction, *, unused_before: datetime, stale_before: datetime, tools: Sequence[str]
+) -> int:
+    """Forget by age (S12): never used since `unused_before`, not used since `stale_before`, the
+    least used beyond `MAX_ROWS`, and those whose tools are gone. Approved ones go by their tools
+    only. How many went."""
+    gone = await tx.execute(
+        """DELETE FROM plan_cache WHERE approved = 0 AND (
+               (used_at IS NULL AND learnt_at < :unused) OR used_at < :stale)""",
+        {"unused": to_ts(unused_before), "stale": to_ts(stale_before)},
+    )
+    gone += await tx.execute(
+        """DELETE FROM plan_cache WHERE approved = 0 AND id NOT IN (
+               SELECT id FROM plan_cache
+               ORDER BY approved DESC, COALESCE(used_at, learnt_at) DESC, uses DESC
+               LIMIT :most)""",
+        {"most": MAX_ROWS},
+    )
+    known = set(tools)
+    for row in await tx.fetch_all("SELECT * FROM plan_cache"):
+        plan = _plan(row)
+        if plan is None or not {step.tool for step in plan.lesson.plan.steps} <= known:
+            gone += await delete(tx, int(row["id"]))
+    return gone
+
+
+def _plan(row: Row) -> StoredPlan | None:
+    """A row as it is read; None when it is damaged, which is logged and no error."""
+    try:
+        bindings: Any = load_json(row["bindings_json"])
+        values: Any = load_json(row["values_json"])
+        lesson = Lesson(
+            text=str(row["text"]),
+            plan=Plan.from_json(load_object(row["plan_json"])),
+            bindings=tuple(Binding.from_json(one) for one in bindings),
+            values=tuple((str(kind), str(text)) for kind, text in values),
+            exact=row["exact"],
+            shape=row["shape"],
+            wording=row["wording"],
+            meaning=row["meaning"],
+            tools=row["tools"],
+            families=row["families"],
+            changes=bool(row["changes"]),
+            why_exact=row["why_exact"],
+        )
+        if not lesson.plan.steps or any(
+            not 0 <= b.step < len(lesson.plan.steps) or not 0 <= b.value < len(lesson.values)
+            for b in lesson.bindings
+        ):
+            raise ValueError("bindings lead nowhere")
+        return StoredPlan(
+            id=int(row["id"]),
+            actor_id=row["actor_id"],
+            lang=row["lang"],
+            lesson=lesson,
+            approved=bool(row["approved"]),
+            uses=int(row["uses"]),
+            learnt_at=from_ts(row["learnt_at"]),
+            used_at=None if row["used_at"] is None else from_ts(row["used_at"]),
+            why=row["why"],
+            turn_id=row["turn_id"],
+        )
+    except (ValueError, TypeError, KeyError, CallRefused):
+        log.warning("damaged plan passed over", extra={"row": row["id"]})
+        return None
