@@ -10,12 +10,13 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from babel import Locale
 from babel.dates import format_date, format_time
@@ -37,6 +38,29 @@ def _locale(lang: str) -> Locale:
     return Locale.parse({"it": "it_IT", "en": "en_GB"}.get(lang, lang))
 
 
+@lru_cache(maxsize=1)
+def _zones() -> Mapping[str, tuple[str, ...]]:
+    """Time zones by what people call them: their names, and their cities in our languages."""
+    found: dict[str, set[str]] = {}
+    known = available_timezones()
+    for zone in sorted(known):
+        if "/" in zone and not zone.startswith(("Etc/", "posix/", "right/", "SystemV/", "US/")):
+            city = zone.rpartition("/")[2].replace("_", " ")
+            for name in (zone, city):
+                found.setdefault(_plain(name), set()).add(zone)
+    for lang in ("it", "en"):
+        for zone, names in _locale(lang).time_zones.items():
+            if zone in known and "city" in names:
+                found.setdefault(_plain(names["city"]), set()).add(zone)
+    return {name: tuple(sorted(zones)) for name, zones in found.items()} | {"utc": ("UTC",)}
+
+
+def _plain(name: str) -> str:
+    folded = unicodedata.normalize("NFKD", name.casefold())
+    kept = "".join(c for c in folded if not unicodedata.combining(c))
+    return " ".join(kept.replace("_", " ").split())
+
+
 @dataclass(frozen=True, slots=True)
 class Texts:
     """All texts of all languages, loaded once. `strict` makes a missing key an error (tests)."""
@@ -44,6 +68,14 @@ class Texts:
     messages: Mapping[str, Mapping[str, tuple[str, ...]]]
     strict: bool = False
     _plural: Mapping[str, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def zones_named(name: str) -> tuple[str, ...]:
+        """The time zones that a person may mean: by their name, or a city's in any language of
+        ours. Of the names of one clock (an old and a new one) the one that is used is given."""
+        found = _zones().get(_plain(name), ())
+        canonical = tuple(zone for zone in found if zone in _locale("en").time_zones)
+        return canonical or found
 
     @classmethod
     def load(cls, root: Path, *, strict: bool = False) -> Texts:

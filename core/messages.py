@@ -227,8 +227,11 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
+    """`answers` names the person's message that the turn is about."""
+
     turn_id: str
     lang: str
+    answers: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -288,6 +288,7 @@ class Turns:
             interactive=inbound.is_interactive,
             scheduled=inbound.kind is InboundKind.SCHEDULED,
             alone=inbound.alone,
+            message_ref=inbound.message_ref,
         )
         if former is None and (too_often := self._setup.too_often(context)) is not None:
             queue.put_nowait(self._ends.unkept(inbound, too_often, lang=context.lang))
@@ -301,6 +302,7 @@ class Turns:
                     inbound_id=inbound.id,
                     actor_id=actor.id,
                     conversation=inbound.address.key,
+                    message_ref=inbound.message_ref,
                     lang=context.lang,
                     request=redact(context.request),
                     now=now,

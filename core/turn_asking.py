@@ -97,7 +97,9 @@ class Asking:
             return Taken((self._ends.unkept(inbound, ErrorInfo(ErrorCode.QUESTION_EXPIRED)),))
         home = ChatAddress.from_key(stored.conversation)
         context = self._setup.context(stored.id, actor, home, stored.lang, now, stored.request)
+        answers = stored.message_ref if inbound.address == home else None
         asked = again(after, context, self._texts, question_id=self._clock.new_id(), whole=whole)
+        asked = replace(asked, reply=replace(asked.reply, answers=answers))
         if hint:
             blocks = (Block("text", hint), *asked.reply.blocks)
             asked = replace(asked, reply=replace(asked.reply, blocks=blocks))

@@ -99,7 +99,8 @@ class TurnEnds:
         rows = [*offers, *_offers_of(outcome)]
         rows += more_of(made.reply.blocks, alone=not rows)
         drawn = draw(rows, self._texts, context.lang)
-        reply, now = replace(made.reply, blocks=blocks, buttons=drawn.buttons), self._clock.now()
+        ref, now = context.message_ref, self._clock.now()
+        reply = replace(made.reply, blocks=blocks, buttons=drawn.buttons, answers=ref)
         if outcome.state.engine == FASTPATH:
             reply = remembered(reply)
         line, day = self._line(context, outcome, reply, now, made.unbacked)
@@ -160,6 +161,8 @@ class TurnEnds:
             question, context, state, self._texts, question_id=self._clock.new_id(), now=now
         )
         reply = asked.reply
+        if asked.suspension.conversation == context.address.key:
+            reply = replace(reply, answers=context.message_ref)
         line, day = self._line(context, outcome, reply, now)
         queued = context.address.channel in self.outbox_channels
         later = replace(state, segment=state.segment + 1, told_steps=len(state.steps))
@@ -184,6 +187,7 @@ class TurnEnds:
                 if place != context.address:
                     text = self._texts.say("dialog.asked_alone", context.lang)
                     notice = Reply((Block("text", text),), context.lang, context.turn_id)
+                    notice = replace(notice, answers=context.message_ref)
                     key = f"{suspension.prompt_key}:notice"
                     await outbox.enqueue(tx, key, context.address, notice.to_json(), now)
             await self._count(tx, context, outcome, day, turns=0)

@@ -275,6 +275,7 @@ class TurnResume:
             interactive=inbound.is_interactive,
             scheduled=data.get("scheduled") is True,
             alone=alone_of(data),
+            message_ref=stored.message_ref,
         )
         goes_on = decision.agreed or not at_cap
         if error is None and goes_on and not are_same(data.get("programs") or {}, context):

@@ -113,6 +113,7 @@ class TurnSetup:
         interactive: bool = True,
         scheduled: bool = False,
         alone: ChatAddress | None = None,
+        message_ref: str | None = None,
     ) -> TurnContext:
         """`talk`: what was asked and answered before in this conversation, oldest first, and
         whether words from outside may stand in the answer."""
@@ -138,6 +139,7 @@ class TurnSetup:
             scheduled=scheduled,
             allowance=allowance or Allowance(),
             alone=alone,
+            message_ref=message_ref,
         )
 
 

@@ -213,7 +213,15 @@ class Unanswered:
         state = state or lost_state(stored)
         address = ChatAddress.from_key(stored.conversation)
         now = self._clock.now()
-        context = self._setup.context(stored.id, actor, address, stored.lang, now, state.request)
+        context = self._setup.context(
+            stored.id,
+            actor,
+            address,
+            stored.lang,
+            now,
+            state.request,
+            message_ref=stored.message_ref,
+        )
         offers: Rows = ()
         if code in _MAY_ASK_AGAIN:
             offers = again_of(state.request, state.effects, turn_id=stored.id)

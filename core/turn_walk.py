@@ -72,7 +72,7 @@ class TurnWalk:
         running = Running(task, context.turn_id, context.request, began, state)
         running.actor_id = context.actor.id
         self._talks.begin(running, context.address.key, (here or context.address).key)
-        queue.put_nowait(TurnStarted(context.turn_id, context.lang))
+        queue.put_nowait(TurnStarted(context.turn_id, context.lang, context.message_ref))
         end: TurnClosed | TurnSuspended
         outcome: Outcome | None = None
         try:

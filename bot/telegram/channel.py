@@ -13,15 +13,17 @@ from bot.telegram.client import bot_id_of, build_bot
 from bot.telegram.commands import NAMES, Commands
 from bot.telegram.delivery import Delivery
 from bot.telegram.faults import backoff_s
-from bot.telegram.handlers import Handlers, Turns
+from bot.telegram.handlers import Handlers
 from bot.telegram.identity import Identity
 from bot.telegram.outage import Outage
 from bot.telegram.outbox_sender import OutboxSender
 from bot.telegram.pacing import Gate
 from bot.telegram.pairing import Pairing
 from bot.telegram.poll import Poller
+from bot.telegram.ports import Turns
 from bot.telegram.presenter import Presenter
 from bot.telegram.reach import Reach
+from bot.telegram.screening import CHANNEL
 from bot.telegram.sifting import Sifter
 from bot.telegram.watchdog import Watchdog
 from bot.telegram.workers import Workers
@@ -30,7 +32,7 @@ from core.config import Settings
 from core.errors import ChannelDeaf, MetnosError, SettingsInvalid, StoreError
 from core.execution.cage.status import Isolation
 from core.i18n import Texts
-from core.store import inbox, outbox
+from core.store import actors, inbox, outbox
 from core.store import pairing as pairing_store
 from core.store import reach as reach_store
 from core.store.stores import Stores
@@ -226,7 +228,18 @@ class TelegramChannel:
             await self._presenter.clear_leftovers()
         except StoreError as exc:
             log.warning("old progress not cleared", extra={"error": exc.detail})
-        await self._commands.announce(self._bot)
+        await self._commands.announce(self._bot, await self._host_ids())
+
+    async def _host_ids(self) -> list[str]:
+        """The host's own chats with the bot."""
+        try:
+            async with self._store.read() as tx:
+                host = await actors.find_host(tx)
+                known = [] if host is None else await actors.identities_of(tx, host.id)
+        except StoreError as exc:
+            log.warning("host not known", extra={"error": exc.detail})
+            return []
+        return [sender_id for channel, sender_id in known if channel == CHANNEL]
 
     async def _prune(self) -> None:
         """Forget finished rows after a week, a few times a day."""

@@ -7,7 +7,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
-from telegram import Bot, BotCommand
+from telegram import (
+    Bot,
+    BotCommand,
+    BotCommandScope,
+    BotCommandScopeAllChatAdministrators,
+    BotCommandScopeAllGroupChats,
+    BotCommandScopeChat,
+    BotCommandScopeDefault,
+)
 from telegram.error import TelegramError
 
 from bot.telegram.inbound import Command
@@ -22,8 +30,10 @@ from core.store.database import Database
 log = logging.getLogger(__name__)
 
 # In the order in which Telegram's menu shows them.
-_MENU = ("help", "undo", "stop", "status", "lang")
-
+_MENU = ("help", "undo", "stop", "status", "lang", "tz")
+_HOST_MENU = (*_MENU, "pair")
+_GROUP_MENU = ("help", "stop", "status")
+_ADMIN_MENU = ("start", *_GROUP_MENU)
 
 # What a group need not say the bot's name with.
 NAMES = frozenset({"start", "help", "stop", "status", "undo", "lang", "tz", "pair"})
@@ -71,6 +81,8 @@ class Commands:
                 return self._texts.say("telegram.help", lang), lang
             case "lang":
                 return await self._lang(command.argument, actor, lang)
+            case "tz":
+                return await self._zone(command.argument, actor, lang)
             case "pair":
                 return self._texts.say("telegram.pairing.how", lang), lang
             case _:
@@ -101,10 +113,12 @@ class Commands:
         running: RunningTurn | None,
         poll_age_s: float | None,
         rival: str | None = None,
+        in_group: bool = False,
     ) -> str:
         """The lines of `/status`: time up, queue, what is being worked on, the person's day,
         whether executors are closed in, and how long ago Telegram was last heard (`poll_age_s`;
-        None: not yet). `rival`: the bot whose messages another program reads too."""
+        None: not yet). `rival`: the bot whose messages another program reads too. `in_group`:
+        others read along, whom the person's day does not concern."""
         say = self._texts.say
         up = self._span(self._clock.monotonic() - self._started_at, lang)
         head = [
@@ -120,7 +134,7 @@ class Commands:
         async with self._store.read() as tx:
             zone = ZoneInfo(actor.tz or self._tz)
             day = await usage.of_day(tx, actor.id, self._clock.now().astimezone(zone).date())
-        if day.turns:
+        if day.turns and not in_group:
             lines.append(
                 say(
                     "telegram.status.today",
@@ -143,17 +157,31 @@ class Commands:
             lines.append(say("telegram.status.rival", lang, name=rival))
         return "\n".join(lines)
 
-    async def announce(self, bot: Bot) -> None:
-        """Give Telegram the command menu in every language. A failure is logged, no more."""
-        try:
-            for lang in (None, *LANGS):
-                menu = [
-                    BotCommand(name, self._texts.say(f"telegram.menu.{name}", lang or "en"))
-                    for name in _MENU
-                ]
-                await bot.set_my_commands(menu, language_code=lang)
-        except TelegramError as exc:
-            log.warning("command menu not set", extra={"error": type(exc).__name__})
+    async def announce(self, bot: Bot, host_ids: Sequence[str] = ()) -> None:
+        """Give Telegram the command menus: of private chats, of groups, of their administrators
+        and of the host's own chat, in every language. A failure is logged, no more."""
+        menus: list[tuple[BotCommandScope, Sequence[str]]] = [
+            (BotCommandScopeDefault(), _MENU),
+            (BotCommandScopeAllGroupChats(), _GROUP_MENU),
+            (BotCommandScopeAllChatAdministrators(), _ADMIN_MENU),
+            *((BotCommandScopeChat(int(id)), _HOST_MENU) for id in host_ids),
+        ]
+        for scope, names in menus:
+            try:
+                await self._announce(bot, scope, names)
+            except TelegramError as exc:
+                log.warning(
+                    "command menu not set",
+                    extra={"scope": scope.type, "error": type(exc).__name__},
+                )
+
+    async def _announce(self, bot: Bot, scope: BotCommandScope, names: Sequence[str]) -> None:
+        for lang in (None, *LANGS):
+            menu = [
+                BotCommand(name, self._texts.say(f"telegram.menu.{name}", lang or "en"))
+                for name in names
+            ]
+            await bot.set_my_commands(menu, scope=scope, language_code=lang)
 
     async def _lang(self, argument: str, actor: Actor, lang: str) -> tuple[str, str]:
         wanted = argument.strip().lower()
@@ -164,6 +192,24 @@ class Commands:
         async with self._store.write() as tx:
             await actors.set_lang(tx, actor.id, chosen)
         return self._texts.say("telegram.lang.set", chosen), chosen
+
+    async def _zone(self, argument: str, actor: Actor, lang: str) -> tuple[str, str]:
+        """Say or change whose clock counts for this person; a place may be named in either
+        language."""
+        say, wanted = self._texts.say, " ".join(argument.split())
+        if not wanted:
+            zone = actor.tz or self._tz
+            time = self._texts.time(self._clock.now(), lang, zone)
+            return say("telegram.tz.how", lang, zone=zone, time=time), lang
+        found = self._texts.zones_named(wanted)
+        if len(found) != 1:
+            key = "telegram.tz.several" if found else "telegram.tz.unknown"
+            names = self._texts.list(found[:6], lang)
+            return say(key, lang, name=_shortened(wanted, 40), zones=names), lang
+        async with self._store.write() as tx:
+            await actors.change(tx, actor.id, tz=found[0])
+        time = self._texts.time(self._clock.now(), lang, found[0])
+        return say("telegram.tz.set", lang, zone=found[0], time=time), lang
 
     def _span(self, seconds: float, lang: str) -> str:
         """A length of time in its largest unit: `6 giorni`, `12 s`."""

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from telegram import Bot, InlineKeyboardMarkup, LinkPreviewOptions, ReplyParameters
+from telegram import Bot, InlineKeyboardMarkup, LinkPreviewOptions
 from telegram.error import TelegramError
 
 from bot.telegram import pacing, standing
@@ -22,6 +22,7 @@ from bot.telegram.keyboards import Markup, is_question, markup, may_settle
 from bot.telegram.pacing import Pace
 from bot.telegram.parts import Part, clean
 from bot.telegram.presenter import Presenter
+from bot.telegram.quoting import quoting
 from bot.telegram.settling import ROOM, Settling
 from core.errors import StoreError
 from core.i18n import Texts
@@ -133,6 +134,8 @@ class Delivery:
         note = ""
         if reply.repeated and done.count < end:
             note = self._texts.say("telegram.repeated", reply.lang)
+        elif item.body.get("note") and done.count == 0:
+            note = self._texts.say(f"telegram.note.{item.body['note']}", reply.lang)
         while (at := done.count) < end:
             under = keyboard if at == words_end - 1 else None
             if at < len(rendered.parts):
@@ -247,7 +250,7 @@ class Delivery:
                 message_thread_id=thread,
                 link_preview_options=_NO_PREVIEW,
                 reply_markup=keyboard,
-                reply_parameters=quoting(item, quotes),
+                reply_parameters=quoting(item.address.chat_id, quotes),
             )
             return message.message_id
 
@@ -289,15 +292,6 @@ class Delivery:
             reply.lang,
         )
         return markup(reply, is_private=is_private, hint=hint)
-
-
-def quoting(item: OutboxItem, message_id: str | None) -> ReplyParameters | None:
-    """The message that is answered, shown where others speak too. One that is gone by then does
-    not keep the answer back."""
-    is_private = not item.address.chat_id.startswith("-")
-    if is_private or message_id is None or not message_id.isdecimal():
-        return None
-    return ReplyParameters(int(message_id), allow_sending_without_reply=True)
 
 
 def _turn_of(item: OutboxItem) -> str | None:

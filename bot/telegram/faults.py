@@ -34,6 +34,8 @@ class FaultKind(StrEnum):
     """Telegram does not take this content; plain text may do."""
     MOVED = "moved"
     """The group has another id, under which the same can be sent."""
+    NO_TOPIC = "no_topic"
+    """The topic is closed or deleted; its group can still be reached."""
     GONE = "gone"
     """Nobody can be reached there any more."""
     UNSAYABLE = "unsayable"
@@ -54,6 +56,9 @@ _BEFORE_SENDING = frozenset(
     {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"}
 )
 _GONE = ("chat not found", "user is deactivated", "peer_id_invalid", "group chat was deactivated")
+
+
+_NO_TOPIC = ("message thread not found", "topic_closed", "topic_deleted", "topic_id_invalid")
 
 
 class EditAgain(Exception):
@@ -91,6 +96,8 @@ def classify(error: TelegramError) -> Fault:
 def _refusal(message: str) -> FaultKind:
     if "message is not modified" in message:
         return FaultKind.UNCHANGED
+    if any(word in message for word in _NO_TOPIC):
+        return FaultKind.NO_TOPIC
     return FaultKind.GONE if any(word in message for word in _GONE) else FaultKind.REFUSED
 
 

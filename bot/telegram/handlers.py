@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from typing import Protocol
+from dataclasses import replace
 
 from telegram import Bot
 
 from bot.telegram import standing
 from bot.telegram.answers import Answers, Hears
-from bot.telegram.commands import Commands, RunningTurn
+from bot.telegram.commands import Commands
 from bot.telegram.group_door import GroupDoor, is_group
 from bot.telegram.groups import Membership, change_of
 from bot.telegram.identity import Identity
@@ -32,6 +31,7 @@ from bot.telegram.inbound import (
 )
 from bot.telegram.outbox_sender import OutboxSender
 from bot.telegram.pairing import Pairing
+from bot.telegram.ports import Pending, Turns
 from bot.telegram.presenter import Presenter
 from bot.telegram.screening import CHANNEL, sender_of, tap_id
 from core.clock import Clock
@@ -60,24 +60,6 @@ MAX_ATTEMPTS = 6
 _UNKEPT_TRIES = 3
 _UNKEPT = frozenset({ErrorCode.STORE_FAILED, ErrorCode.DISK_FULL})
 _STOP_TRIES, _STOP_PAUSE_S = 15, 0.1
-
-
-class Turns(Protocol):
-    """The engine's door, as this channel uses it (core/turn.py)."""
-
-    def run(self, inbound: Inbound) -> AsyncIterator[TurnEvent]: ...
-    async def follow(self, inbound: Inbound) -> None: ...
-    async def stop(self, address: ChatAddress, sender_id: str | None = None) -> bool: ...
-    def status(self, address: ChatAddress) -> RunningTurn | None: ...
-
-
-class Pending(Protocol):
-    """What the control lane asks about the queue."""
-
-    def waiting(self) -> int: ...
-    def is_working(self, address: ChatAddress) -> bool: ...
-    def poll_age_s(self) -> float | None: ...
-    def rival(self) -> str | None: ...
 
 
 class Handlers:
@@ -130,6 +112,9 @@ class Handlers:
         failed the turn: the update is worked again, and the turn goes on or tells what it did.
         """
         unkept: Reply | None = None
+        if is_group(inbound.address):
+            alone = ChatAddress(CHANNEL, inbound.sender_id)
+            inbound = replace(inbound, alone=alone)
         try:
             async for event in self._turns.run(inbound):
                 if self._is_to_try_again(inbound, event):
@@ -275,6 +260,7 @@ class Handlers:
             running=self._turns.status(address),
             poll_age_s=pending.poll_age_s(),
             rival=pending.rival(),
+            in_group=is_group(address),
         )
         await self._answer(row, heard.origin, lang, text, urgent=True)
 

@@ -21,7 +21,7 @@ from core.clock import Clock
 from core.errors import StoreError
 from core.store import outbox
 from core.store.database import Database, Transaction
-from core.store.moves import move_chat
+from core.store.moves import leave_topic, move_chat
 from core.store.outbox import OutboxItem
 
 log = logging.getLogger(__name__)
@@ -200,6 +200,8 @@ class OutboxSender:
                 await outbox.release(
                     tx, item.key, now + timedelta(seconds=wait), fault.detail, now
                 )
+            case FaultKind.NO_TOPIC if await leave_topic(tx, item.address):
+                await outbox.release(tx, item.key, None, fault.detail, now)
             case FaultKind.MOVED if item.attempts < _UNEXPECTED:
                 await move_chat(tx, CHANNEL, item.address.chat_id, fault.moved_to, now)
                 await outbox.release(tx, item.key, None, fault.detail, now)

@@ -19,6 +19,7 @@ from telegram.error import TelegramError
 from bot.telegram.faults import FaultKind, classify
 from bot.telegram.pacing import Gate, Pace
 from bot.telegram.parts import clean
+from bot.telegram.quoting import quoting
 from core.clock import Clock
 from core.errors import StoreError
 from core.i18n import Texts
@@ -60,6 +61,7 @@ class View:
     started_at: float
     turn_id: str = ""
     lang: str = ""
+    answers: str | None = None
     line: str = ""
     shown: str = ""
     message_id: int | None = None
@@ -114,8 +116,8 @@ class Presenter:
         then the last drawing is waited for, so that no typing follows the answer."""
         view = self._view(address)
         match event:
-            case TurnStarted(turn_id=turn_id, lang=lang):
-                view.turn_id, view.lang = turn_id, lang
+            case TurnStarted(turn_id=turn_id, lang=lang, answers=answers):
+                view.turn_id, view.lang, view.answers = turn_id, lang, answers
             case QuestionSettled(turn_id=turn_id) | ButtonsChanged(turn_id=turn_id):
                 view.turn_id = turn_id
             case StepStarted(turn_id=turn_id, phrase=phrase):
@@ -271,6 +273,7 @@ class Presenter:
             message_thread_id=thread,
             disable_notification=True,
             link_preview_options=LinkPreviewOptions(is_disabled=True),
+            reply_parameters=quoting(view.address.chat_id, view.answers),
         )
         view.message_id, view.message_at, view.shown = message.message_id, now, line
         # A new message ends the typing sign on the phone, so it is given anew at once.

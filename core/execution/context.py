@@ -41,7 +41,8 @@ class TurnContext:
     of services by name, "" for one that is off. `interactive`: somebody can answer a question
     that only asks to go on. `scheduled`: the turn is a task's, and nobody may be there for a
     while. `typed`: what the person has written in this turn when they were asked. `allowance`:
-    what they may still use today. `alone`: where they are asked what others must not read, when
+    what they may still use today. `message_ref`: the
+    person's message in the channel. `alone`: where they are asked what others must not read, when
     these read along at `address`.
     """
 
@@ -63,6 +64,7 @@ class TurnContext:
     typed: tuple[str, ...] = ()
     allowance: Allowance = field(default_factory=Allowance)
     alone: ChatAddress | None = None
+    message_ref: str | None = None
 
     @property
     def said(self) -> tuple[str, ...]:

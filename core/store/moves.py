@@ -36,3 +36,13 @@ async def move_chat(
         await kv.move(tx, old, new),
     ]
     return any(moved)
+
+
+async def leave_topic(tx: Transaction, address: ChatAddress) -> bool:
+    """Let what belongs to a topic that is closed or gone belong to its chat as a whole, where it
+    can be said and answered. False: nothing was there."""
+    old, new = address.key, ChatAddress(address.channel, address.chat_id).key
+    if old == new:
+        return False
+    moved = [await owner.move(tx, old, new) for owner in (outbox, turns, suspensions, actions)]
+    return any(moved)

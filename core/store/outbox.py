@@ -15,7 +15,7 @@ from core.clock import from_ts, to_ts
 from core.messages import ChatAddress
 from core.store.database import Row, Transaction, row_reader
 from core.store.encoding import dump_json, load_object
-from core.store.rekeying import rekey
+from core.store.rekeying import is_chat, rekey
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,12 +253,20 @@ async def find_by_message(tx: Transaction, chat_key: str, message_id: str) -> Ou
 
 
 async def move(tx: Transaction, old: str, new: str) -> int:
-    """Let what belongs to a chat belong to its new key (`core.store.moves`). Where its messages
-    stood is forgotten: in the new chat the same numbers are other messages."""
-    await tx.execute(
-        "UPDATE outbox SET message_id = NULL WHERE substr(chat_key, 1, length(:old)) = :old",
-        {"old": old},
-    )
+    """Let what belongs to a chat or topic belong to its new key (`core.store.moves`). Where the
+    messages of a chat stood is forgotten: in the new one the same numbers are other messages. What
+    waits for a topic says that it is gone (`note`)."""
+    if is_chat(old):
+        await tx.execute(
+            "UPDATE outbox SET message_id = NULL WHERE substr(chat_key, 1, length(:old)) = :old",
+            {"old": old},
+        )
+    else:
+        await tx.execute(
+            """UPDATE outbox SET body = json_set(body, '$.note', 'topic_gone')
+               WHERE chat_key = :old AND state IN ('pending', 'sending') AND json_valid(body)""",
+            {"old": old},
+        )
     return await rekey(tx, "outbox", "chat_key", old, new)
 
 

@@ -33,7 +33,8 @@ class Exchange(NamedTuple):
 class StoredTurn:
     """A turn in the store. `state_data` is what a running turn needs to go on, `answer` the reply
     as plain text, `reply` the whole of it in its JSON form, `log_line` the line for the turn log
-    of the day `log_day`, empty once it is logged."""
+    of the day `log_day`, empty once it is logged. `message_ref` names the person's message in its
+    channel."""
 
     id: str
     inbound_id: str
@@ -52,6 +53,7 @@ class StoredTurn:
     logged: bool
     log_line: Mapping[str, Any]
     log_day: date | None
+    message_ref: str | None = None
 
 
 async def move(tx: Transaction, old: str, new: str) -> int:
@@ -70,13 +72,16 @@ async def open_turn(
     request: str,
     now: datetime,
     state: Mapping[str, Any] | None = None,
+    message_ref: str | None = None,
 ) -> StoredTurn | None:
     """Begin the turn of an inbound. None: it is begun; else the turn that this inbound already
     had, untouched, so an inbound delivered twice runs once."""
     added = await tx.execute(
         """INSERT OR IGNORE INTO turns
-               (id, inbound_id, actor_id, conversation, lang, request, state_json, started_at)
-           VALUES (:id, :inbound_id, :actor_id, :conversation, :lang, :request, :state, :now)""",
+               (id, inbound_id, actor_id, conversation, lang, request, state_json, started_at,
+                message_ref)
+           VALUES (:id, :inbound_id, :actor_id, :conversation, :lang, :request, :state, :now,
+                   :ref)""",
         {
             "id": turn_id,
             "inbound_id": inbound_id,
@@ -86,6 +91,7 @@ async def open_turn(
             "request": request,
             "state": None if state is None else dump_json(state),
             "now": to_ts(now),
+            "ref": message_ref,
         },
     )
     return None if added else await find_by_inbound(tx, inbound_id)
@@ -310,4 +316,5 @@ def _stored(row: Row) -> StoredTurn:
         logged=bool(row["logged"]),
         log_line=load_object(row["log_json"]),
         log_day=date.fromisoformat(row["log_day"]) if row["log_day"] else None,
+        message_ref=row["message_ref"],
     )

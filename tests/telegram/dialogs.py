@@ -138,7 +138,8 @@ class FakeDialogs:
                 body = json.dumps({**question, "choice": words[choice]})
                 await kv.put(tx, f"fake:token:{token}", body)
             await kv.put(tx, f"fake:open:{inbound.address.key}", json.dumps(question))
-            await outbox.enqueue(tx, key, inbound.address, reply.to_json(), now)
+            asked = {**reply.to_json(), "answers": inbound.message_ref}
+            await outbox.enqueue(tx, key, inbound.address, asked, now)
         return [TurnStarted(turn_id, lang), TurnSuspended(turn_id, reply, key)]
 
     async def _answered(self, inbound: Inbound, question: Open, said: str) -> list[TurnEvent]:

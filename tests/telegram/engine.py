@@ -84,7 +84,7 @@ class FakeTurns:
             inbound.text, self.clock.monotonic(), work
         )
         try:
-            yield TurnStarted(turn_id, lang)
+            yield TurnStarted(turn_id, lang, inbound.message_ref)
             word, _, rest = inbound.text.partition(" ")
             if word == "hush":
                 return
@@ -104,7 +104,13 @@ class FakeTurns:
                 blocks = await work
             except asyncio.CancelledError:
                 blocks = (Block("text", "fermato" if word == "slow" else "fatto"),)
-            reply = Reply(blocks, lang, turn_id, attachments=_attached(inbound.text))
+            reply = Reply(
+                blocks,
+                lang,
+                turn_id,
+                attachments=_attached(inbound.text),
+                answers=inbound.message_ref,
+            )
             async with self.store.write() as tx:
                 await outbox.enqueue(tx, key, inbound.address, reply.to_json(), self.clock.now())
             yield TurnClosed(turn_id, FinalKind.ANSWER, reply, None, key)

@@ -96,7 +96,15 @@ def test_commands_answer_in_the_persons_language_and_lang_changes_it(world):
     world.expect("alice", "I do not know /nope")
     world._wait(lambda: world.commands("alice", lang="it"), 45, "menu")
 
-    assert world.commands("alice", lang="it") == ["help", "undo", "stop", "status", "lang"]
+    assert world.commands("alice", lang="it") == [
+        "help",
+        "undo",
+        "stop",
+        "status",
+        "lang",
+        "tz",
+        "pair",
+    ]
     world.assert_clean()
 
 

@@ -210,3 +210,100 @@ def test_request_that_waited_in_the_old_group_is_worked_in_the_new_one(basic):
     basic.start_bot()
     basic.expect("vecchio", "^prima$")
     basic.expect("vecchio", "^dopo$")
+
+
+def messages(world, chat, text):
+    """The bot's messages of a chat whose text is exactly this."""
+    mine = world.tg.me["id"]
+    found = world.tg.chats[world.names[chat]]["messages"].values()
+    return [m for m in found if m["from"]["id"] == mine and m.get("text") == text]
+
+
+@pytest.fixture
+def forum(world):
+    world.know("anna", "luca")
+    world.group("forum", ["anna", "luca"], title="Forum", forum=True)
+    world.start_bot()
+    turn_on(world, "forum")
+    return world
+
+
+def test_topics_are_conversations_of_their_own_and_general_is_named_by_no_id(forum):
+    bread = forum.topic("anna", "forum", "Spesa")
+    trip = forum.topic("anna", "forum", "Viaggio")
+    asked = forum.say("luca", "@fake_test_bot work 60", chat="forum", thread=bread)
+    forum.expect("forum", kind="action")
+    other = forum.say("luca", "@fake_test_bot echo in treno", chat="forum", thread=trip)
+    forum.expect("forum", "^in treno$")
+    general = forum.say("anna", "@fake_test_bot echo per tutti", chat="forum")
+    forum.expect("forum", "^per tutti$")
+    progress = forum.expect("forum", "Cerco i PDF")
+    forum.say("luca", "/status", chat="forum", thread=bread)
+    status = forum.expect("forum", "sto lavorando a")
+    forum.say("luca", "/status@fake_test_bot", chat="forum", thread=trip)
+    idle = forum.expect("forum", "non sto lavorando")
+    forum.say("luca", "/stop", chat="forum", thread=bread)
+    forum.expect("forum", "^fatto$")
+
+    for event, said in ((progress, asked), (status, None), (idle, None)):
+        reply = event["message"]["reply_to_message"]
+        assert said is None or reply["message_id"] == said["message_id"]
+    (in_trip,) = messages(forum, "forum", "in treno")
+    (in_general,) = messages(forum, "forum", "per tutti")
+    (in_bread,) = messages(forum, "forum", "fatto")
+    assert (in_trip["message_thread_id"], in_bread["message_thread_id"]) == (trip, bread)
+    assert "message_thread_id" not in in_general
+    replied = [m["reply_to_message"]["message_id"] for m in (in_trip, in_general, in_bread)]
+    assert replied == [m["message_id"] for m in (other, general, asked)]
+    typing = [c["params"].get("message_thread_id") for c in forum.calls("sendChatAction")]
+    assert {str(t) for t in typing if t} <= {str(bread), str(trip)}
+    forum.assert_clean()
+
+
+@pytest.mark.parametrize("text", [None, "TOPIC_CLOSED"], ids=["deleted", "closed"])
+def test_topic_that_is_gone_is_answered_in_general_with_a_note_and_its_questions_work(forum, text):
+    bread = forum.topic("anna", "forum", "Spesa")
+    forum.say("luca", "@fake_test_bot slow 1 pane", chat="forum", thread=bread)
+    forum.expect("forum", kind="action")
+    if text is None:
+        del forum.tg.chats[forum.names["forum"]]["topics"][bread]
+    else:
+        forum.fault("sendMessage", code=400, text=text, times=1)
+    answer = forum.expect("forum", "chiuso o non c'è più: rispondo qui.*pane")
+    forum.say("luca", "@fake_test_bot echo e qui", chat="forum")
+    forum.expect("forum", "^e qui$")
+
+    assert "message_thread_id" not in answer["message"]
+    assert forum.rows("SELECT count(*) FROM unreachable") == [(0,)]
+
+
+def test_menus_are_for_private_chats_groups_administrators_and_the_host(world):
+    world.know("anna", "luca")
+    world.group("casa", ["anna", "luca"], admins=["anna"])
+    world.start_bot()
+    world._wait(lambda: world.commands("anna", lang="it")[-1:] == ["pair"], 45, "menus")
+
+    for lang in ("", "it", "en"):
+        assert world.commands("anna", lang=lang)[-2:] == ["tz", "pair"]
+        assert world.commands("luca", lang=lang)[-1] == "tz"
+        assert world.commands("luca", "casa", lang) == ["help", "stop", "status"]
+        assert world.commands("anna", "casa", lang) == ["start", "help", "stop", "status"]
+
+
+def test_tz_says_takes_and_refuses_time_zones_in_both_languages(world):
+    world.know("anna")
+    world.start_bot()
+
+    world.say("anna", "/tz")
+    world.expect("anna", r"Il tuo fuso orario è Europe/Rome: lì sono le \d+:\d\d")
+    world.say("anna", "/tz Londra")
+    world.expect("anna", "quelli di Europe/London")
+    world.say("anna", "/tz atlantide")
+    world.expect("anna", "Non conosco il fuso orario «atlantide»")
+    world.say("anna", "/lang en")
+    world.say("anna", "/tz new york")
+    world.expect("anna", "those of America/New_York")
+    world.say("anna", "/tz nowhere")
+    world.expect("anna", "do not know the time zone “nowhere”")
+
+    assert world.rows("SELECT tz FROM actors") == [("America/New_York",)]
