@@ -355,8 +355,10 @@ def _source(state: TurnState) -> str:
 
 
 def _spent(state: TurnState) -> dict[str, Any]:
-    """What the model calls of these steps took; of a call that was cut nobody knows."""
-    asked = [r for r in state.steps[state.told_steps :] if r.tokens_in or r.tokens_out]
+    """What the model calls of these steps took; of a call that was cut nobody knows. The step
+    that a question went before was proposed in the segment of the question, and counted there."""
+    told = state.told_steps + (state.segment > 1)
+    asked = [r for r in state.steps[told:] if r.tokens_in or r.tokens_out]
     used = sum((Usage(r.tokens_in, r.tokens_out, r.cached) for r in asked), Usage())
     model_ms = sum(record.model_ms for record in asked)
     return {"usage": used, "model_ms": model_ms, "model_calls": len(asked)}

@@ -8,6 +8,7 @@ exception. A call that needs a person's word first is a question, and has done n
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -38,6 +39,7 @@ from core.execution.consent import Decision, NeedsAnswer, Question
 from core.execution.context import StateLookup, TurnContext
 from core.execution.document import document_of
 from core.execution.paths import canonical_path, check_scope
+from core.execution.preimages import drop_second_names
 from core.execution.undo import Undo
 from core.execution.vaglio import Vaglio
 from core.execution.values import listed
@@ -230,6 +232,9 @@ class Gate:
             on_progress=on_progress,
         )
         observation = secret_args.masked(observation, secrets)
+        if manifest.is_mutating and not observation.ok and attempt.preview is not None:
+            # A child that was killed has not tidied up behind itself.
+            await asyncio.to_thread(drop_second_names, attempt.preview.get("undo"))
         whereabouts.ask_if_needed(observation, manifest, args, attempt.decision)
         outside = attempt.origin is _EXTERNAL or (
             not manifest.is_mutating and sources.of_steps(step.args, state) is _EXTERNAL

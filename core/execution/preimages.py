@@ -11,7 +11,7 @@ import logging
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from core.config import Settings
@@ -52,6 +52,41 @@ def purge(folders: Iterable[str | Path], *, older_than: dt.datetime) -> int:
         except OSError:
             continue
     return gone
+
+
+def drop_second_names(undo: object) -> int:
+    """Take the second name from files that a change kept and then did not replace; how many.
+
+    `undo` is what the change's preview promised. A file with a second name in the trash is read
+    and written no more, and what it holds stands under the first name. Done twice it does nothing.
+    """
+    gone = 0
+    for one in undo if isinstance(undo, list) else ():
+        if not isinstance(one, Mapping) or one.get("do") != "restore":
+            continue
+        with contextlib.suppress(OSError, ValueError):
+            gone += _drop_second_name(Path(str(one.get("from"))), Path(str(one.get("to"))))
+    return gone
+
+
+def _drop_second_name(kept: Path, path: Path) -> bool:
+    if TRASH not in kept.parts or not kept.is_absolute():
+        return False
+    with contextlib.ExitStack() as stack:
+        folders = [stack.enter_context(_opened("/"))]
+        for name in kept.parent.parts[1:]:
+            folders.append(stack.enter_context(_opened(name, within=folders[-1])))
+        old = os.stat(kept.name, dir_fd=folders[-1], follow_symlinks=False)
+        now = os.lstat(path)
+        same = (old.st_dev, old.st_ino) == (now.st_dev, now.st_ino)
+        if not same or not stat.S_ISREG(old.st_mode):
+            return False
+        os.unlink(kept.name, dir_fd=folders[-1])
+        # Folders that hold nothing else, up to the trash itself.
+        with contextlib.suppress(OSError):
+            for depth in range(len(folders) - 1, kept.parts.index(TRASH), -1):
+                os.rmdir(kept.parts[depth], dir_fd=folders[depth - 1])
+    return True
 
 
 def _purge(trash: int, before: float) -> int:

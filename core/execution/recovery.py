@@ -14,6 +14,7 @@ from typing import Any
 
 from core.clock import Clock
 from core.execution import world
+from core.execution.preimages import drop_second_names
 from core.messages import Actor, ChatAddress
 from core.store import actors, effects, turns
 from core.store.effects import EffectState, StoredEffect
@@ -39,6 +40,8 @@ async def settle_effects(stores: Stores, clock: Clock) -> int:
     """Settle the effects that an earlier process left `started`; how many. Only at the start of
     the engine, before anything runs.
 
+    Files that were kept and not replaced lose the name they were kept under.
+
     The world as the preview promised: done. As it was found: failed, nothing was changed. Some
     items so and some so: done, with what was not. Anything else is unknown.
     """
@@ -47,6 +50,9 @@ async def settle_effects(stores: Stores, clock: Clock) -> int:
     if not left:
         return 0
     verdicts = [(effect, await asyncio.to_thread(verdict_of, effect)) for effect in left]
+    for effect in left:
+        way_back = effect.expected.get("undo") if isinstance(effect.expected, Mapping) else None
+        await asyncio.to_thread(drop_second_names, way_back)
     settled = 0
     async with stores.main.write() as tx:
         for effect, verdict in verdicts:

@@ -271,6 +271,14 @@ async def test_stop_while_a_resumed_turn_works_ends_it_with_what_was_done(tmp_pa
         assert [state.value for _, state in left] == ["done"]
         assert [one.state.value for one in journal] == ["done"]
         assert [line["segment"] for line in lines(house)] == [1, 2]
+        # The call that proposed the change was counted when it was asked about.
+        first, second = lines(house)
+        assert first["tokens_in"] > 0
+        assert (second["tokens_in"], second["model_calls"]) == (0, 0)
+        async with house.stores.main.read() as tx:
+            spent = await tx.fetch_one("SELECT sum(tokens_in) AS n FROM usage")
+        assert spent is not None
+        assert spent["n"] == first["tokens_in"]
 
 
 def again_in(end: Any) -> str:
