@@ -158,6 +158,28 @@ def to_observation(
     )
 
 
+# What is decided outside the cage: a program that says so would end the turn as if it were true.
+_THE_HOUSES_OWN = frozenset(
+    {
+        ErrorCode.CAP_STEPS,
+        ErrorCode.CAP_SAME_EXECUTOR,
+        ErrorCode.LOOP_BREAK,
+        ErrorCode.DUPLICATE_CALL,
+        ErrorCode.DUPLICATE_READ,
+        ErrorCode.VECTORISE,
+        ErrorCode.JUDGE_DENIED,
+        ErrorCode.DECLINED,
+        ErrorCode.CANCELLED,
+        ErrorCode.QUESTION_EXPIRED,
+        ErrorCode.PRIVATE_CHAT_CLOSED,
+        ErrorCode.EXECUTOR_CHANGED,
+        ErrorCode.INTERRUPTED,
+        ErrorCode.STOPPED,
+        ErrorCode.STORE_FAILED,
+    }
+)
+
+
 def _error(error: Any) -> ErrorInfo:
     if not isinstance(error, dict):
         raise BadOutput("failed without an error")
@@ -170,6 +192,8 @@ def _error(error: Any) -> ErrorInfo:
     code = info.code
     if code is ErrorCode.INTERNAL and error.get("code") != "internal":
         return ErrorInfo(ErrorCode.EXECUTOR_CRASHED, {}, detail="unknown error code")
+    if code in _THE_HOUSES_OWN:
+        return ErrorInfo(ErrorCode.EXECUTOR_CRASHED, {}, detail=f"not a program's to say: {code}")
     return ErrorInfo(code, params, info.retryable, info.detail)
 
 
