@@ -10,6 +10,8 @@ import re
 import unicodedata
 
 MAX_YES_NO = 30
+# Longer than words of people are, addresses apart.
+MAX_WORD = 60
 
 
 def _forms(listed: str) -> frozenset[str]:
@@ -32,6 +34,10 @@ _NO = _forms(
     |no thanks|no thank you|don't|do not|don't do it|do not do it|not now|no don't|i don't approve
     |refuse|reject|deny|decline|no way|of course not|absolutely not|better not|please don't
     |👎|❌|✋|✖"""
+)
+_ALWAYS = _forms(
+    """sempre|si sempre|si per sempre|si d'ora in poi|si anche le prossime volte|d'ora in poi si
+    |always|yes always|yes from now on|from now on yes|yes every time"""
 )
 CANCELS = _forms(
     """annulla|annullare|annulla tutto|annulla la richiesta|annulla la domanda|lascia stare
@@ -80,6 +86,11 @@ def has_breaks(text: str) -> bool:
     return any(unicodedata.category(c) in {"Cc", "Zl", "Zp"} for c in text)
 
 
+def is_always(text: str) -> bool:
+    """Whether the whole text is a yes from now on: `sempre`, `sì, sempre`, `always`, …"""
+    return " ".join(fold(text).replace(",", " ").split()) in _ALWAYS
+
+
 def looks_like_request(text: str) -> bool:
     """Whether a text reads as a question or an order of its own rather than as what was asked."""
     words = fold(text).replace(",", " ").split()
@@ -95,6 +106,14 @@ def looks_like_address(text: str) -> bool:
     if looks_like_request(text) or folded in _YES | _NO | SKIPS | _SMALL_TALK:
         return False
     return len(words) <= 4 or "," in text or any(c.isdigit() for c in text)
+
+
+def looks_like_key(text: str) -> bool:
+    """Whether a text holds what nobody says: a run of signs as keys and tokens have it, or the
+    frame of a key file."""
+    if "-----BEGIN " in text:
+        return True
+    return any(len(word) > MAX_WORD and "://" not in word for word in text.split())
 
 
 def looks_like_path(text: str) -> bool:

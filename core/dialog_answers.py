@@ -109,6 +109,9 @@ def which(
     if parse_answer(asked, text, lang=lang, today=today) is not None:
         kind = FieldKind.TEXT if newest.is_typing else asked.kind
         return newest if _is_plainly(kind, text.strip()) else None
+    if asked.kind is FieldKind.SECRET and shapes.looks_like_key(text):
+        # Too long for a secret, and still one: asked again rather than told to a model.
+        return newest
     place = newest.wants_place and read_answer(newest, text, lang=lang, today=today) is not None
     return newest if place and _is_plainly(FieldKind.LOCATION, text.strip()) else None
 
@@ -133,7 +136,8 @@ def _is_plainly(kind: FieldKind, text: str) -> bool:
             return shapes.looks_like_address(text) or shapes.read_coordinates(text) is not None
         case FieldKind.SECRET:
             # Better taken for the secret than told to a model.
-            return len(text.split()) == 1 or not shapes.looks_like_request(text)
+            alike = len(text.split()) == 1 or shapes.looks_like_key(text)
+            return alike or not shapes.looks_like_request(text)
         case FieldKind.FILE_PATH:
             return shapes.looks_like_path(text)
         case _:

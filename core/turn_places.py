@@ -141,12 +141,20 @@ class Places:
         self, inbound: Inbound, open_ones: Sequence[Suspension]
     ) -> tuple[Position | None, Suspension | None]:
         """The position that a person shares, None when it is no point of the earth; and the
-        question it answers: the newest for a place, or the one that it replies to."""
-        asked = [one for one in open_ones if one.wants_place]
+        question it answers: the newest for a place, or the one that it replies to, unless it was
+        sent long before that was asked."""
+        position = self.position_of(inbound)
+        if position is None:
+            return None, None
+        asked = [
+            one
+            for one in open_ones
+            if one.wants_place and position.at >= one.created_at - dialogs.TTL_LOCATION
+        ]
         reply_to = inbound.data.get("reply_to")
         if reply_to:
             asked = [one for one in asked if reply_to in (one.prompt_key, one.message_id)]
-        return self.position_of(inbound), asked[0] if asked else None
+        return position, asked[0] if asked else None
 
     def position_of(self, inbound: Inbound) -> Position | None:
         """The position that an inbound shares; None when it is no point of the earth."""

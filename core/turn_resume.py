@@ -41,6 +41,7 @@ from core.turn_question import CANCEL, alone_of, are_same, decided, is_whole, ta
 from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
 from core.turn_taken import Resumed, Taken
+from core.turn_typed import NOT_OFFERED, typed_button
 from core.turn_unanswered import Unanswered, lost_state
 
 
@@ -107,6 +108,12 @@ class TurnResume:
         reply_to = _text(inbound.data.get("reply_to"))
         lang = self._setup.lang(actor, inbound, inbound.text)
         today = self._today(actor, now)
+        if (typed := typed_button(open_ones, inbound.text, reply_to, self._texts)) is not None:
+            card, choice = typed
+            if choice == NOT_OFFERED:
+                return await self._ask_again(inbound, actor, card, "dialog.not.always")
+            standing = suspensions.Pressed(Standing.OPEN, choice, card)
+            return await self._pressed(inbound, actor, standing, now, emit)
         asked = dialog_answers.which(open_ones, inbound.text, reply_to, lang=lang, today=today)
         if asked is None:
             # What answers a secret that is not asked any more is still nobody's request.

@@ -124,6 +124,7 @@ LAYERS = {
     "core.turn_restart": 4,
     "core.turn_resume": 4,
     "core.turn_taken": 4,
+    "core.turn_typed": 4,
     "core.turn_asking": 4,
     "core.turn_setup": 4,
     "core.turn_unanswered": 4,

@@ -118,23 +118,38 @@ _SAID_ALSO: dict[str, tuple[tuple[str, str], ...]] = {
 LATER = "later"
 _SOON = {
     "it": r"più\s+tardi|dopo|stasera|stanotte|domani|dopodomani|tra\s+(?:poco|\S+\s+\w+)"
-    r"|fra\s+poco|ogni\s+\w+|alle\s+\d|(?:il|la)\s+prossim[oa]|quando\s+(?:arriv|cambi|succed|esc)\w*"
+    r"|fra\s+poco|ogni\s+\w+|alle\s+\d+|(?:il|la)\s+prossim[oa]|quando\s+(?:arriv|cambi|succed|esc)\w*"
     r"|appena\s+\w+|non\s+appena",
-    "en": r"later|tonight|tomorrow|soon|in\s+(?:a|an|\d+)\s+\w+|every\s+\w+|at\s+\d|next\s+\w+"
+    "en": r"later|tonight|tomorrow|soon|in\s+(?:a|an|\d+)\s+\w+|every\s+\w+|at\s+\d+|next\s+\w+"
     r"|(?:when|once|as\s+soon\s+as)\s+\w+",
 }
+# Those that mean a time wherever they stand.
+_AT = {
+    "it": r"domani|dopodomani|stasera|stanotte|più\s+tardi|[tf]ra\s+poco|alle\s+\d+"
+    r"|ogni\s+(?:giorno|mattina|sera|ora|settimana|mese|lunedì|martedì|mercoledì|giovedì|venerdì)",
+    "en": r"tomorrow|tonight|later|soon|at\s+\d+|every\s+(?:day|morning|evening|hour|week|month)",
+}
+_WILL_DO = {
+    "it": r"\b(?:lo|la|li|le|ci|ti)?\s*(?:farò|controllerò|manderò|invierò|scriverò|guarderò"
+    r"|verificherò|cancellerò|eliminerò|sposterò|salverò)\b",
+    "en": r"\bi(?:'ll|\s+will)\s+(?:do|check|send|write|look|verify|delete|move|save|text"
+    r"|message|email)\b",
+}
+_TELLS = r"\b(?:ti|te\s+l[oaie])\s+(?:avviso|avverto|aggiorno|faccio\s+sapere|richiamo|riscrivo)\b"
+_SENDS = r"\b(?:ti|te\s+l[oaie])\s+(?:mando|invio|scrivo|(?:ricordo(?!\s+che\b)))\b"
 _PROMISE = {
     "it": r"\b(?:ti|te\s+l[oaie])\s+(?:ricorderò|avviserò|avvertirò|aggiornerò"
     r"|terrò\s+aggiornat[oa]|farò\s+sapere|richiamerò|riscriverò)\b|\bterrò\s+(?:d['’]occhio|sotto\s+controllo)\b"
     r"|\bmonitorerò\b|\b(?:ricontrollerò|riproverò)\b"
-    rf"|\b(?:lo|la|li|le|ci|ti)?\s*(?:farò|controllerò|manderò|invierò|scriverò|guarderò"
-    rf"|verificherò|cancellerò|eliminerò|sposterò|salverò)\b(?=.*\b(?:{_SOON['it']})\b)",
+    # In the present tense too, where the time is said; "ti ricordo che" reminds now.
+    rf"|{_TELLS}(?=.*\b(?:{_SOON['it']})\b)|\b(?:{_AT['it']})\b.*(?:{_TELLS}|{_SENDS})"
+    rf"|{_SENDS}\s+(?:{_AT['it']})\b"
+    rf"|{_WILL_DO['it']}(?=.*\b(?:{_SOON['it']})\b)|\b(?:{_AT['it']})\b.*{_WILL_DO['it']}",
     "en": r"\bi(?:'ll|\s+will)\s+(?:remind|notify|alert|ping|follow\s+up|get\s+back"
     r"|let\s+you\s+know|keep\s+(?:you\s+(?:updated|posted)|an\s+eye"
     r"|monitoring|watching|checking)"
     r"|monitor|retry|(?:check|try|look)\s+again|(?:re)?check\s+back)\b"
-    rf"|\bi(?:'ll|\s+will)\s+(?:do|check|send|write|look|verify|delete|move|save|text"
-    rf"|message|email)\b(?=.*\b(?:{_SOON['en']})\b)",
+    rf"|{_WILL_DO['en']}(?=.*\b(?:{_SOON['en']})\b)|\b(?:{_AT['en']})\b.*{_WILL_DO['en']}",
 }
 _NO_PROMISE = r"\bnon\b|\bse\b|\bnot\b|\bif\b|\bnever\b"
 

@@ -391,3 +391,55 @@ async def test_card_stays_whole_when_something_external_had_a_word(tmp_path: Pat
 
     assert "messaggio che hai citato o inoltrato («a.md is old»)" in question.reply.plain
     assert "per 30 giorni" in question.reply.plain
+
+
+@pytest.mark.parametrize(
+    "words", ["sempre", "Sì, sempre.", "✅ Sempre per questa richiesta", "always"]
+)
+async def test_always_in_words_is_the_button(tmp_path: Path, words: str) -> None:
+    note(tmp_path)
+    async with open_scripted(tmp_path, deletes("a.md")) as (house, _):
+        await asked(house, "cancella a.md")
+        events = await said(house, words)
+        settled = [event for event in events if isinstance(event, QuestionSettled)]
+        note(tmp_path)
+
+        again = (await said(house, "cancella a.md"))[-1]
+
+        assert isinstance(again, TurnClosed)
+        assert consents(house) == ["given", "standing"]
+    assert settled[0].text.endswith(", anche le prossime volte.")
+
+
+async def test_always_in_words_where_it_is_not_offered_agrees_to_nothing(tmp_path: Path) -> None:
+    note(tmp_path)
+    async with open_scripted(tmp_path, deletes("a.md")) as (house, _):
+        question = await asked(house, "cancella", quoted="a.md")
+        assert f"✅ {ALWAYS}" not in labels(question)
+
+        events = await said(house, "sempre")
+
+        settled = [event for event in events if isinstance(event, QuestionSettled)]
+        assert settled[0].text.startswith("Qui un sì vale una volta sola")
+        assert isinstance(events[-1], TurnSuspended)
+        assert in_trash(tmp_path) == []
+        assert await mandates(house) == []
+
+
+async def test_list_and_no_may_be_typed_as_they_stand_on_their_buttons(tmp_path: Path) -> None:
+    names = [f"{number}.tmp" for number in range(5)]
+    for name in names:
+        note(tmp_path, name)
+    async with open_scripted(tmp_path, sweeps()) as (house, _):
+        question = await asked(house, "elimina i file temporanei")
+        assert "👁 Vedi l'elenco" in labels(question)
+
+        listed = (await said(house, "vedi l'elenco"))[-1]
+        end = (await said(house, "✋ No"))[-1]
+
+        assert isinstance(listed, TurnSuspended)
+        assert all(name in listed.reply.plain for name in names)
+        assert isinstance(end, TurnClosed)
+        assert end.error is not None
+        assert end.error.code is ErrorCode.DECLINED
+        assert in_trash(tmp_path) == []

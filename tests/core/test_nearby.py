@@ -570,6 +570,26 @@ async def test_place_of_long_ago_or_of_a_house_that_keeps_none_is_not_kept(
         assert await kept(house) is None
 
 
+async def test_place_of_long_before_its_question_is_no_answer(
+    tmp_path: Path, photon: PhotonServer
+) -> None:
+    """As when the bot was away, and the message comes with what has been waiting."""
+    async with open_scripted(tmp_path, STEPS, metnos_photon_url=photon.endpoint) as (house, _):
+        question = await said(house, NEAREST)
+        sent = inbound("", kind=InboundKind.LOCATION, data=HERE)
+        old = replace(sent, received_at=house.clock.now() - timedelta(hours=3))
+
+        end = (await events_of(house, old))[-1]
+
+        assert isinstance(end, TurnClosed)
+        assert end.turn_id != question.turn_id
+        assert "troppo tempo" in end.reply.plain
+        assert photon.seen == []
+        async with house.stores.main.read() as tx:
+            rows = await tx.fetch_all("SELECT state FROM suspensions")
+        assert [row["state"] for row in rows] == ["open"]
+
+
 async def test_place_is_used_for_its_question_also_where_none_is_kept(
     tmp_path: Path, photon: PhotonServer
 ) -> None:

@@ -338,3 +338,21 @@ async def test_secret_is_not_handed_to_a_preview(tmp_path: Path) -> None:
         assert "secret:" not in last.reply.plain
         assert PASSWORD not in last.reply.plain
         assert_nowhere(tmp_path, model)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [PASSWORD * 600, f"-----BEGIN KEY-----\n{PASSWORD * 5}\n-----END KEY-----"],
+    ids=["one run of signs", "a key file"],
+)
+async def test_secret_of_any_length_is_told_to_no_model_though_it_is_no_reply(
+    tmp_path: Path, typed: str
+) -> None:
+    async with mail(tmp_path) as (house, model):
+        await asked(house, "leggi la posta")
+
+        again = (await said(house, typed))[-1]
+
+        assert isinstance(again, TurnSuspended)
+        assert len(model.asked) == 1
+        assert_nowhere(tmp_path, model)
