@@ -7,7 +7,7 @@ it asks for; pressed again, by somebody else or too late it does nothing and is 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from core.clock import Clock
 from core.errors import ErrorCode, ErrorInfo
@@ -53,14 +53,15 @@ class Press:
 class Act:
     """What a press does, all of it in one transaction.
 
-    `settles`: the text (a key; `{time}` is known) that takes the place of the whole row, whose
-    buttons are used up. Without it the row stays, or becomes `row`; `again` leaves the very button
-    usable. `begins`: a turn of its own that goes on from this state; its `turn_id` is given here.
-    `talk` and `quoted` are what it knows besides. Without one, `tells` is said as a message, or
-    else `says` as a word. `writes` is called in the transaction.
+    `settles`: the text (a key; `{time}` and `params` are known) that takes the place of the whole
+    row, whose buttons are used up. Without it the row stays, or becomes `row`; `again` leaves the
+    very button usable. `begins`: a turn of its own that goes on from this state; its `turn_id` is
+    given here. `talk` and `quoted` are what it knows besides. Without one, `tells` is said as a
+    message, or else `says` as a word. `writes` is called in the transaction.
     """
 
     settles: str | None = None
+    params: Mapping[str, str] = field(default_factory=dict)
     row: Rows | None = None
     again: bool = False
     begins: TurnState | None = None
@@ -153,7 +154,7 @@ class TurnActions:
             if act.writes is not None:
                 await act.writes(tx)
             if act.settles is not None:
-                events.append(await self._settle(tx, press, act.settles))
+                events.append(await self._settle(tx, press, act.settles, act.params))
             elif row is not None:
                 key = self._shown(action)
                 shown = Reply((), press.lang, action.turn_id, buttons=row.buttons)
@@ -199,11 +200,13 @@ class TurnActions:
         )
         return Taken(tuple(events), Resumed(context, state))
 
-    async def _settle(self, tx: Transaction, press: Press, key: str) -> QuestionSettled:
+    async def _settle(
+        self, tx: Transaction, press: Press, key: str, params: Mapping[str, str]
+    ) -> QuestionSettled:
         """What stands in the row's place from now on."""
         now, action = self._clock.now(), press.action
         time = self._texts.time(now, press.lang, self._setup.zone(press.actor))
-        text = self._texts.say(key, press.lang, time=time)
+        text = self._texts.say(key, press.lang, time=time, **params)
         shown = self._shown(action)
         if shown is not None:
             await questions.settle(tx, shown, text, press.lang, now)

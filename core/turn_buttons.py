@@ -1,4 +1,4 @@
-"""Every button that can stand under an answer, and what it does."""
+"""Every button that can stand under an answer or on a card, and what it does."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from core.turn_restart import AfterRestart
 from core.turn_setup import TurnSetup
 from core.turn_unanswered import Unanswered
 from core.turn_undo import press_undo
+from core.turn_visitors import AtTheDoor
 
 
 def buttons(
@@ -32,6 +33,7 @@ def buttons(
         MORE: press_more,
         AGAIN: AskAgain(stores).press,
         **AfterRestart(stores, clock, texts).handlers,
+        **AtTheDoor(stores, clock, texts).handlers,
     }
     return TurnActions(
         stores=stores,

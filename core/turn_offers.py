@@ -62,6 +62,7 @@ class Drawn:
         conversation: str,
         shown_key: str,
         now: dt.datetime,
+        ttl: dt.timedelta = OFFER_TTL,
     ) -> None:
         """Keep what the buttons do, in the transaction that keeps the message that shows them."""
         for token, offer in self.offers.items():
@@ -72,7 +73,7 @@ class Drawn:
                 shown_key=shown_key,
                 name=offer.name,
                 created_at=now,
-                expires_at=now + OFFER_TTL,
+                expires_at=now + ttl,
                 params=offer.params,
             )
             await actions.offer(tx, token, action)

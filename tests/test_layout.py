@@ -130,6 +130,7 @@ LAYERS = {
     "core.turn_unanswered": 4,
     "core.turn_undo": 4,
     "core.turn_walk": 4,
+    "core.turn_visitors": 4,
     "core.scheduler": 4,
     # 5 bot
     "bot": 5,

@@ -103,7 +103,13 @@ class TelegramChannel:
             isolation=isolation,
         )
         self._identity = Identity(self._bot, bot_id)
-        pairing = Pairing(texts=texts, clock=clock, welcome=self._commands.welcome)
+        pairing = Pairing(
+            texts=texts,
+            clock=clock,
+            welcome=self._commands.welcome,
+            lang=lang,
+            tz=settings.metnos_tz,
+        )
         outage = Outage(bot=self._bot, store=store, texts=texts, lang=lang)
         handlers = Handlers(
             bot=self._bot,

@@ -304,6 +304,15 @@ class Handlers:
             await self._answer(
                 row, heard.origin, lang, self._texts.say("telegram.pairing.say_again", lang)
             )
+        elif row.body.get("asks"):
+            async with self._store.write() as tx:
+                await self._pairing.knock(tx, heard.origin)
+                if row.body.get("notice"):
+                    text = self._texts.say("telegram.stranger", lang)
+                    await self._say(tx, row, heard.origin, lang, text)
+                else:
+                    await inbox.mark_done(tx, row.id)
+            self._sender.wake()
         elif row.body.get("stranger"):
             await self._answer(row, heard.origin, lang, self._texts.say("telegram.stranger", lang))
         else:  # known when it was stored, revoked since

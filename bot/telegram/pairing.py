@@ -1,4 +1,5 @@
-"""Pairing on Telegram: a one-time code, said with `/start CODE` or `/pair CODE`."""
+"""Pairing on Telegram: a one-time code, said with `/start CODE` or `/pair CODE`, or the host's
+button after a bare `/start`."""
 
 from __future__ import annotations
 
@@ -9,9 +10,10 @@ from bot.telegram.screening import CHANNEL
 from core.clock import Clock
 from core.i18n import Texts
 from core.messages import Role
-from core.store import pairing
+from core.store import pairing, visitors
 from core.store.database import Transaction
 from core.store.pairing import PairingOutcome
+from core.turn_visitors import ask_host
 
 # A locked sender is told so once in this time; to answer every try would serve the trier.
 LOCKED_NOTICE_EVERY_S = 600.0
@@ -21,7 +23,16 @@ _KEPT_SENDERS = 1000
 class Pairing:
     """Turns a code into the answer for whoever sent it."""
 
-    def __init__(self, *, texts: Texts, clock: Clock, welcome: Callable[[Role, str], str]) -> None:
+    def __init__(
+        self,
+        *,
+        texts: Texts,
+        clock: Clock,
+        welcome: Callable[[Role, str], str],
+        lang: str,
+        tz: str,
+    ) -> None:
+        self._lang, self._tz = lang, tz
         self._texts = texts
         self._clock = clock
         self._welcome = welcome
@@ -47,6 +58,14 @@ class Pairing:
                 return self._texts.say("telegram.pairing.locked", lang)
             case _:
                 return self._texts.say("telegram.pairing.invalid", lang)
+
+    async def knock(self, tx: Transaction, origin: Origin) -> None:
+        """A stranger asks to be let in: ask the host, unless that was done or is too much."""
+        visitor = await visitors.ask(
+            tx, CHANNEL, origin.sender_id, origin.sender_name, origin.lang, self._clock.now()
+        )
+        if visitor is not None:
+            await ask_host(tx, visitor, self._texts, self._clock, lang=self._lang, tz=self._tz)
 
     def is_locked(self, sender_id: str) -> bool:
         """Whether this sender was told a moment ago that they are locked: what they try until

@@ -19,13 +19,14 @@ CHANNEL = "telegram"
 
 # Commands for the turn that runs, past the queue of the chat.
 _CONTROL = re.compile(r"/(?:stop|status)(?:@\w+)?(?:\s|$)", re.IGNORECASE)
+_ASKING = re.compile(r"\s*/start(?:@\w+)?\s*", re.IGNORECASE)
 _PAIRING = re.compile(r"\s*/(?:start|pair)(?:@\w+)?\s+\S", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Screened:
     """An update before it is stored: where it belongs and who sent it. `kind` is Telegram's name
-    of it."""
+    of it. `is_pairing`: it brings a code; `is_asking`: it is a `/start` without any."""
 
     update_id: int
     kind: str
@@ -33,6 +34,7 @@ class Screened:
     chat_id: str
     thread_id: str | None
     is_pairing: bool
+    is_asking: bool = False
     chat_type: str = "private"
 
     @property
@@ -72,14 +74,15 @@ def screen(raw: Any) -> Screened | None:
     chat_type = message["chat"]["type"]
     if chat_type != "private" and chat_type not in GROUPS and kind != "guest_message":
         return None
-    text = message.get("text")
+    text = str(message.get("text") or "")
     return Screened(
         update_id=int(raw["update_id"]),
         kind=kind,
         sender_id=str(int(sender["id"])),
         chat_id=str(int(message["chat"]["id"])),
         thread_id=_thread(message),
-        is_pairing=kind == "message" and bool(_PAIRING.match(str(text or ""))),
+        is_pairing=kind == "message" and bool(_PAIRING.match(text)),
+        is_asking=kind == "message" and bool(_ASKING.fullmatch(text)),
         chat_type=str(chat_type),
     )
 
@@ -125,10 +128,13 @@ def sender_of(raw: Any) -> str | None:
     return None
 
 
-def without_words(raw: Mapping[str, Any], *, keep_text: bool = False) -> dict[str, Any]:
+def without_words(
+    raw: Mapping[str, Any], *, keep_text: bool = False, keep_name: bool = False
+) -> dict[str, Any]:
     """The update of a stranger with what the neutral line needs and nothing they wrote.
 
-    `keep_text` for a pairing command, whose code is still to be checked.
+    `keep_text` for a pairing command, whose code is still to be checked; `keep_name` for who asks
+    to be let in.
     """
     message = raw["message"]
     sender = message["from"]
@@ -144,6 +150,9 @@ def without_words(raw: Mapping[str, Any], *, keep_text: bool = False) -> dict[st
     if keep_text:
         kept["text"] = str(message["text"])[:100]
         kept["from"]["first_name"] = str(sender.get("first_name") or "")[:64]
+    if keep_name:
+        names = (str(sender.get(key) or "") for key in ("first_name", "last_name"))
+        kept["from"]["first_name"] = " ".join(filter(None, names))[:64]
     if _thread(message) is not None:
         kept |= {"message_thread_id": message["message_thread_id"], "is_topic_message": True}
     return {"update_id": raw["update_id"], "message": kept}

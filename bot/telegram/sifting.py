@@ -19,9 +19,10 @@ from bot.telegram.reach import Reach
 from bot.telegram.screening import CHANNEL, Screened, screen, without_words
 from core.clock import Clock
 from core.messages import ChatAddress
-from core.store import actors, chats, inbox, pairing
+from core.store import actors, chats, inbox, pairing, visitors
 from core.store.database import Transaction
 from core.store.moves import move_chat
+from core.store.visitors import VisitorState
 
 log = logging.getLogger(__name__)
 
@@ -117,16 +118,23 @@ class Sifter:
             return {"update": raw}
         if screened.kind != "message" or "location" in raw["message"]:
             return None
+        now = self._clock.now()
+        said = await visitors.silence(tx, CHANNEL, sender, now)
+        if said is VisitorState.BLOCKED or (said is not None and not screened.is_pairing):
+            return None
+        notice = asks = False
         if screened.is_pairing:
             attempts[sender] += 1
             keep = attempts[sender] <= _PAIRING_PER_BATCH and not self._is_locked(sender)
         else:
-            now = self._clock.now()
-            keep = await pairing.stranger_notice_due(tx, CHANNEL, sender, now)
+            notice = await pairing.stranger_notice_due(tx, CHANNEL, sender, now)
+            asks = screened.is_asking and await visitors.may_ask(tx, CHANNEL, sender, now)
+            keep = notice or asks
         if not keep:
             return None
-        words = without_words(raw, keep_text=screened.is_pairing)
-        return {"update": words, "stranger": True}
+        words = without_words(raw, keep_text=screened.is_pairing, keep_name=asks)
+        body = {"update": words, "stranger": True}
+        return {**body, "notice": notice, "asks": True} if asks else body
 
     async def _moved(
         self, tx: Transaction, rows: list[inbox.InboxRow], change: groups.Migrated

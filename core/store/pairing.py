@@ -15,8 +15,9 @@ from enum import StrEnum
 
 from core.clock import Clock, to_ts
 from core.messages import Actor, Role
-from core.store import actors
+from core.store import actors, visitors
 from core.store.database import Row, Transaction, row_reader
+from core.store.visitors import VisitorState
 
 CODE_TTL = timedelta(minutes=10)
 LOCKOUT = timedelta(hours=1)
@@ -82,15 +83,16 @@ async def redeem_code(
     """Try a code for a sender. Call it in a transaction that commits also when it fails.
 
     Five wrong codes of a sender, or twenty of all senders together, in an hour: `locked` for the
-    rest of the hour, and the code is not looked at. A host code makes the host, or moves the host
-    to this sender (it was shown on the local terminal); the sender that was the host before is a
-    stranger then. A code works once.
+    rest of the hour, and the code is not looked at; so is who is blocked. A host code makes the
+    host, or moves the host to this sender (it was shown on the local terminal); the sender that
+    was the host before is a stranger then. A code works once.
     """
     known = await actors.find_actor(tx, channel, sender_id)
     if known is not None and known.role is Role.HOST:
         return PairingResult(PairingOutcome.ALREADY_PAIRED, known)
     now = clock.now()
-    if await _is_locked(tx, channel, sender_id, now):
+    blocked = await visitors.silence(tx, channel, sender_id, now) is VisitorState.BLOCKED
+    if blocked or await _is_locked(tx, channel, sender_id, now):
         return PairingResult(PairingOutcome.LOCKED, known)
     found = await _find_code(tx, code, now)
     if found is None:
@@ -147,6 +149,7 @@ async def prune(tx: Transaction, now: datetime) -> None:
         {"before": to_ts(now - LOCKOUT)},
     )
     await tx.execute("DELETE FROM pairing_codes WHERE expires_at < :now", {"now": to_ts(now)})
+    await visitors.prune(tx, now)
 
 
 async def _claim_host(tx: Transaction, channel: str, name: str, clock: Clock) -> Actor:

@@ -53,31 +53,35 @@ async def find(tx: Transaction, channel: str, sender_id: str) -> Visitor | None:
     return None if row is None else _visitor(row)
 
 
-async def is_silenced(tx: Transaction, channel: str, sender_id: str, now: datetime) -> bool:
-    """Whether nothing this sender writes is looked at or answered: the host said no a while ago,
-    or blocked them."""
+async def silence(
+    tx: Transaction, channel: str, sender_id: str, now: datetime
+) -> VisitorState | None:
+    """Why nothing this sender says is answered: the host said no a while ago, or blocked them,
+    which holds for codes too. None: it may be."""
     found = await find(tx, channel, sender_id)
-    return found is not None and found.state in _SILENT and not _is_over(found, now)
+    if found is None or found.state not in _SILENT or _is_over(found, now):
+        return None
+    return found.state
 
 
-async def is_blocked(tx: Transaction, channel: str, sender_id: str) -> bool:
+async def may_ask(tx: Transaction, channel: str, sender_id: str, now: datetime) -> bool:
+    """Whether this stranger may ask to be let in now: not when they asked in the last day, when
+    the host said no, or when so many asked in this hour that the host is left in peace."""
     found = await find(tx, channel, sender_id)
-    return found is not None and found.state is VisitorState.BLOCKED
+    if found is not None and not _is_over(found, now):
+        return False
+    row = await tx.fetch_one(
+        "SELECT COUNT(*) AS n FROM visitors WHERE asked_at > :since AND asked_at <= :now",
+        {"since": to_ts(now - PER), "now": to_ts(now)},
+    )
+    return row is not None and int(row["n"]) < MOST_ASKED
 
 
 async def ask(
     tx: Transaction, channel: str, sender_id: str, name: str, lang: str | None, now: datetime
 ) -> Visitor | None:
-    """Note that a stranger asks to be let in. None: they asked in the last day, the host said no,
-    or so many asked in this hour that the host is left in peace."""
-    found = await find(tx, channel, sender_id)
-    if found is not None and not _is_over(found, now):
-        return None
-    row = await tx.fetch_one(
-        "SELECT COUNT(*) AS n FROM visitors WHERE asked_at > :since AND asked_at <= :now",
-        {"since": to_ts(now - PER), "now": to_ts(now)},
-    )
-    if row is not None and int(row["n"]) >= MOST_ASKED:
+    """Note that a stranger asks to be let in. None: they may not (`may_ask`)."""
+    if not await may_ask(tx, channel, sender_id, now):
         return None
     visitor = Visitor(
         channel, sender_id, clean_name(name), lang, VisitorState.WAITING, asked_at=now
