@@ -14,6 +14,7 @@ from pathlib import Path
 from bot.cli import env_file
 from bot.cli.lines import short_path
 from bot.cli.output import Console, Session
+from bot.prompt import typed
 from core.config import LANGS, Settings
 
 
@@ -34,7 +35,8 @@ def ask(session: Session) -> Session:
 def _ask_lang(session: Session, path: Path) -> Session:
     console = session.console
     while True:
-        answer = input(console.say("cli.setup.ask_lang", now=console.lang) + " ").strip().lower()
+        prompt = console.say("cli.setup.ask_lang", now=console.lang) + " "
+        answer = typed(input, prompt).strip().lower()
         lang = answer[:2] or console.lang
         if lang in LANGS:
             env_file.update(path, {"METNOS_LANG": lang})
@@ -51,7 +53,7 @@ def _ask_folders(console: Console, settings: Settings, path: Path) -> None:
         "cli.setup.folders_now" if shown else "cli.setup.folders_none", folders=", ".join(shown)
     )
     chosen: list[Path] = []
-    while answer := input("  > ").strip():
+    while answer := typed(input, "  > ").strip():
         folder = Path(answer).expanduser().absolute()
         if os.pathsep in answer:
             console.tell("cli.setup.folder_name")
@@ -71,7 +73,7 @@ def _ask_token(console: Console, settings: Settings, path: Path) -> None:
     console.tell("cli.setup.token")
     has_one = settings.telegram_bot_token is not None
     prompt = console.say("cli.setup.token_keep" if has_one else "cli.setup.token_skip")
-    while token := getpass.getpass(f"  {prompt} > ").strip():
+    while token := typed(getpass.getpass, f"  {prompt} > ").strip():
         found = asyncio.run(check_token(token, settings))
         if found.state is TokenState.GOOD:
             console.tell("cli.setup.token_good", name=found.username)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -37,6 +38,35 @@ AT_THE_MOMENT = textwrap.dedent(
     typed(input, "Last: ")
     """
 )
+
+
+AT_A_QUESTION = textwrap.dedent(
+    """
+    import ctypes, functools, os, readline, signal, sys
+    from bot.cli import main
+
+    send = functools.partial(ctypes.CDLL(None).kill, os.getpid(), signal.SIGINT)
+    readline.set_pre_input_hook(send)
+    sys.argv = ["metnos", "setup"]
+    sys.exit(main())
+    """
+)
+
+
+def test_signal_as_a_question_of_setup_is_drawn_is_heard(tmp_path: Path) -> None:
+    env = {
+        **os.environ,
+        "TERM": "xterm",
+        "PYTHONPATH": str(ROOT),
+        "METNOS_HOME": str(tmp_path / "home"),
+        "METNOS_LANG": "en",
+    }
+    person = Typist(env, [sys.executable, "-c", AT_A_QUESTION])
+
+    person.until("Which language")
+
+    assert person.leave() == 130
+    assert "Traceback" not in person.seen
 
 
 @pytest.fixture
