@@ -7,6 +7,7 @@ brought.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from core.dialogs import MAX_FIELDS, Field, FieldKind, Option, SuspensionKind
@@ -103,10 +104,11 @@ def answer_of(tool: str, args: Mapping[str, Any], decision: Decision | None) -> 
     """What the person answered: `approved`, the fields by their `var`, the place, or `choice`.
 
     Raises `NeedsAnswer` with the question when there is no answer yet, and `CallRefused` for
-    arguments that make none.
+    arguments that make none. `expires_s` among them is how long the question stays open, up to an
+    hour.
     """
     if decision is None:
-        raise NeedsAnswer(_QUESTIONS[tool](args))
+        raise NeedsAnswer(replace(_QUESTIONS[tool](args), expires_s=_open_for(args)))
     if tool == GET_APPROVAL:
         return Observation(ok=True, content={"approved": decision.agreed})
     values = dict(decision.values)
@@ -114,6 +116,16 @@ def answer_of(tool: str, args: Mapping[str, Any], decision: Decision | None) -> 
         place = values.get(SuspensionKind.LOCATION.value)
         return Observation(ok=True, content=dict(place) if isinstance(place, Mapping) else {})
     return Observation(ok=True, content=values)
+
+
+def _open_for(args: Mapping[str, Any]) -> int | None:
+    """How many seconds a plan wishes its question to stay open; None: as long as its kind does."""
+    wished = args.get("expires_s")
+    if wished is None:
+        return None
+    if isinstance(wished, bool) or not isinstance(wished, int) or wished < 1:
+        raise CallRefused(ErrorCode.INVALID_ARGS, "expires_s: whole seconds, from 1 on")
+    return wished
 
 
 def _inputs(args: Mapping[str, Any]) -> Question:

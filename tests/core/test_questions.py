@@ -478,3 +478,33 @@ async def test_card_of_a_move_counts_what_is_moved_and_not_where_it_goes(tmp_pat
         card = question.reply.plain
         assert "24 elementi" in card.splitlines()[0]
         assert "48" not in card
+
+
+@pytest.mark.parametrize(
+    ("wished", "open_s"), [(None, 600), (1800, 1800), (99_999, 3600)], ids=str
+)
+async def test_question_stays_open_as_long_as_its_plan_wishes_up_to_an_hour(
+    tmp_path: Path, wished: int | None, open_s: int
+) -> None:
+    args = {"prompt": "Vado?", **({} if wished is None else {"expires_s": wished})}
+    rules = [Rule(user="chiedi", after=0, calls=[("get_approval", args)])]
+    async with open_scripted(tmp_path, rules) as (house, _):
+        question = await asked(house, "chiedi")
+        async with house.stores.main.read() as tx:
+            ((kept, _),) = await suspensions.of_turn(tx, question.turn_id)
+
+    assert kept.expires_at - kept.created_at == timedelta(seconds=open_s)
+
+
+@pytest.mark.parametrize("wished", [0, -5, True, "1800", 2.5, [1]], ids=repr)
+async def test_time_that_is_none_asks_nothing(tmp_path: Path, wished: Any) -> None:
+    args = {"prompt": "Vado?", "expires_s": wished}
+    rules = [
+        Rule(user="chiedi", after=0, calls=[("get_approval", args)]),
+        Rule(text=lambda ask: ask.last_result),
+    ]
+    async with open_scripted(tmp_path, rules) as (house, _):
+        end = (await said(house, "chiedi"))[-1]
+
+        assert isinstance(end, TurnClosed)
+        assert "expires_s: whole seconds" in end.reply.plain
