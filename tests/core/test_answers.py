@@ -152,3 +152,34 @@ async def test_new_requests_while_questions_are_open_run_and_all_end_right(
         assert second.turn_id == delete.turn_id
         assert second.final_kind is FinalKind.ANSWER
         assert not (tmp_path / "notes/a.md").exists()
+
+
+async def test_three_open_questions_survive_a_restart_and_each_reply_finds_its_own(
+    tmp_path: Path,
+) -> None:
+    names = ["a.md", "b.md", "c.md"]
+    rules = [
+        Rule(user=f"elimina {name}", after=0, calls=[("delete_files", {"paths": [name]})])
+        for name in names
+    ]
+    rules.append(Rule(text="Fatto."))
+    for name in names:
+        (tmp_path / "notes").mkdir(exist_ok=True)
+        (tmp_path / "notes" / name).write_text("x")
+    async with open_scripted(tmp_path, rules) as (house, _):
+        first, second, third = [await asked(house, f"elimina {name}") for name in names]
+
+    def left() -> list[str]:
+        return sorted(path.name for path in (tmp_path / "notes").glob("*.md"))
+
+    async with open_scripted(tmp_path, rules) as (house, _):
+        one = await replied(house, first, "sì")
+        assert (one.turn_id, left()) == (first.turn_id, ["b.md", "c.md"])
+        newest = (await said(house, "sì"))[-1]
+        assert (newest.turn_id, left()) == (third.turn_id, ["b.md"])
+        # The yes was the newest question's; what is left is asked still.
+        no = (await said(house, "no"))[-1]
+        assert (no.turn_id, left()) == (second.turn_id, ["b.md"])
+        assert isinstance(no, TurnClosed)
+        assert no.error is not None
+        assert no.error.code is ErrorCode.DECLINED
