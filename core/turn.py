@@ -324,7 +324,7 @@ class Turns:
         here = inbound.address.key
         apart = await self._late.homes(here, actor.id)
         async with self._talks.alone(*apart):
-            taken = await self._resume.take(inbound, actor, queue.put_nowait)
+            taken = await self._resume.take(inbound, actor, queue.put_nowait, held=apart)
             if taken is not None:
                 await self._tell(taken, queue, inbound.address)
         return taken is not None

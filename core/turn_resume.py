@@ -7,6 +7,7 @@ transaction that takes the buttons away; catalogue and rights are read anew befo
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Collection
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -72,9 +73,12 @@ class TurnResume:
             places=self._places,
         )
 
-    async def take(self, inbound: Inbound, actor: Actor, emit: Emit) -> Taken | None:
+    async def take(
+        self, inbound: Inbound, actor: Actor, emit: Emit, *, held: Collection[str] = ()
+    ) -> Taken | None:
         """Take an inbound as the answer to an open question of this person in this conversation.
-        `emit` hears of what takes longer before it is done.
+        `emit` hears of what takes longer before it is done. `held`: other conversations that are
+        the caller's too, so that questions of their turns may be answered here.
 
         None: it is none, but a new request. A button always is an answer: forged, old, of another
         person or pressed twice it changes nothing and is told so.
@@ -92,7 +96,10 @@ class TurnResume:
                     message_id=_text(inbound.data.get("message_id")),
                     now=now,
                 )
-            open_ones = await suspensions.open_of(tx, here, actor.id, now)
+            # One that was put here just now by a turn that nobody holds has not been seen yet.
+            free = {q.id for q, home in await suspensions.open_apart(tx) if home not in held}
+            all_open = await suspensions.open_of(tx, here, actor.id, now)
+            open_ones = [one for one in all_open if one.id not in free]
             rights = await self._setup.rights(tx, actor, now)
         if taken_before is not None:
             return Taken(await self._late.told_again(former, actor, inbound.address))
