@@ -135,6 +135,7 @@ class Settings(BaseSettings):
     metnos_files_roots: Annotated[tuple[FullPath, ...] | None, NoDecode] = None
     metnos_private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     metnos_photon_url: Service = PUBLIC_PHOTON
+    metnos_guest_mode: bool = False
     metnos_location_minutes: int = Field(15, ge=0, le=1440)
     metnos_guest_turns_per_hour: int = Field(30, ge=0)
     metnos_guest_tokens_per_day: int = Field(200_000, ge=0)
@@ -204,6 +205,7 @@ _ALLOWED: Mapping[str, str] = {
     "metnos_engine": "auto, simple, metis or frontier",
     "metnos_mode": "local, online or hybrid",
     "metnos_unsafe_no_cage": "0 or 1",
+    "metnos_guest_mode": "0 or 1",
     "metnos_log_level": "DEBUG, INFO, WARNING or ERROR",
     "metnos_location_minutes": "minutes, a whole number from 0 to 1440",
     "metnos_guest_turns_per_hour": _COUNT,

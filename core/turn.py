@@ -37,6 +37,7 @@ from core.messages import (
     ChatAddress,
     Inbound,
     InboundKind,
+    Reply,
     Role,
     TurnClosed,
     TurnEvent,
@@ -48,6 +49,7 @@ from core.store.turn_log import TurnLog, append_missing
 from core.turn_buttons import buttons
 from core.turn_ends import TurnEnds
 from core.turn_memory import TurnMemory
+from core.turn_public import PublicTurns
 from core.turn_resume import TurnResume
 from core.turn_setup import MAX_REQUEST, TurnSetup, refusal_of
 from core.turn_state import TurnState
@@ -120,10 +122,19 @@ class Turns:
             stores, clock, texts, ends=self._ends, setup=self._setup, late=self._late
         )
         self._talks = Conversations()
+        runner = Runner(gate)
+        self._public = PublicTurns(
+            stores=stores,
+            clock=clock,
+            texts=texts,
+            runner=runner,
+            engines=engines,
+            setup=self._setup,
+        )
         self._walker = TurnWalk(
             clock=clock,
             texts=texts,
-            runner=Runner(gate),
+            runner=runner,
             engines=engines,
             undo=Undo(gate.cage, stores, clock),
             ends=self._ends,
@@ -170,6 +181,10 @@ class Turns:
     async def follow(self, inbound: Inbound) -> None:
         """Note where somebody has moved to, beside whatever turn runs; says nothing."""
         await self._resume.follow(inbound)
+
+    async def answer_public(self, request: str, lang: str) -> Reply:
+        """See `PublicTurns.answer`."""
+        return await self._public.answer(request, lang)
 
     def status(self, address: ChatAddress) -> TurnStatus | None:
         running = self._talks.running(address.key)

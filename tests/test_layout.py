@@ -122,6 +122,7 @@ LAYERS = {
     "core.turn_places": 4,
     "core.turn_question": 4,
     "core.turn_restart": 4,
+    "core.turn_public": 4,
     "core.turn_resume": 4,
     "core.turn_taken": 4,
     "core.turn_typed": 4,
@@ -166,6 +167,7 @@ ROOMS = {
 BROAD = {
     "core.execution.invoke",
     "core.turn",
+    "core.turn_public",
     "core.turn_walk",
     "core.scheduler",
     "bot.telegram.handlers",

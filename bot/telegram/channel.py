@@ -13,6 +13,7 @@ from bot.telegram.client import bot_id_of, build_bot
 from bot.telegram.commands import NAMES, Commands
 from bot.telegram.delivery import Delivery
 from bot.telegram.faults import backoff_s
+from bot.telegram.guest_mode import GuestMode
 from bot.telegram.handlers import Handlers
 from bot.telegram.identity import Identity
 from bot.telegram.outage import Outage
@@ -132,6 +133,17 @@ class TelegramChannel:
             poll_age_s=self.poll_age_s,
             rival=lambda: self._poller.rival,
         )
+        self._guests: GuestMode | None = None
+        if settings.metnos_guest_mode:
+            self._guests = GuestMode(
+                bot=self._bot,
+                identity=self._identity,
+                store=store,
+                turns=turns,
+                texts=texts,
+                clock=clock,
+                lang=lang,
+            )
         self._poller = Poller(
             bot=self._bot,
             identity=self._identity,
@@ -149,6 +161,7 @@ class TelegramChannel:
             clock=clock,
             on_stored=self._workers.wake,
             outage=outage,
+            guests=self._guests,
         )
         self._watchdog = Watchdog(
             bot=self._bot, ear=self._poller, clock=clock, restart=self._poll_anew
@@ -193,6 +206,8 @@ class TelegramChannel:
         finally:
             self._group = None
             self._running = False
+            if self._guests is not None:
+                await self._guests.close()
             await self._bot.close_connections()
 
     async def _poll_anew(self) -> None:
@@ -222,7 +237,7 @@ class TelegramChannel:
         attempts = 0
         while True:
             try:
-                await self._identity.ask()
+                me = await self._identity.ask()
                 break
             except InvalidToken:
                 return  # the poll loop says so
@@ -230,6 +245,8 @@ class TelegramChannel:
                 attempts += 1
                 await asyncio.sleep(backoff_s(attempts))
         log.info("telegram bot", extra={"bot": self._identity.username})
+        if self._guests is not None and not me.answers_guests:
+            log.warning("guest mode is not switched on at @BotFather")
         try:
             await self._presenter.clear_leftovers()
         except StoreError as exc:

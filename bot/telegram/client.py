@@ -10,7 +10,7 @@ import asyncio
 import datetime as dt
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -61,8 +61,11 @@ class PollingBot(Bot):
         super().__init__(token, get_updates_request=polling_request(), **options)
         self._gate, self._polling_request = gate, polling_request
 
-    async def get_raw_updates(self, *, offset: int | None, timeout_s: int) -> list[Any]:
-        """The waiting updates as Telegram wrote them, after at most `timeout_s` seconds.
+    async def get_raw_updates(
+        self, *, offset: int | None, timeout_s: int, also: Sequence[str] = ()
+    ) -> list[Any]:
+        """The waiting updates as Telegram wrote them, after at most `timeout_s` seconds; `also`:
+        kinds besides those that are always handled.
 
         `Bot.get_updates` parses the whole batch at once: one update that the library cannot read
         would keep all others from coming, for ever.
@@ -73,7 +76,7 @@ class PollingBot(Bot):
                 "offset": offset,
                 "limit": BATCH,
                 "timeout": timeout_s,
-                "allowed_updates": list(ALLOWED_UPDATES),
+                "allowed_updates": [*ALLOWED_UPDATES, *also],
             },
             # The server may use the whole time; a connection that died says nothing for longer.
             read_timeout=timeout_s + 10,

@@ -15,6 +15,8 @@ from telegram.error import Conflict, InvalidToken, TelegramError
 
 from bot.telegram.client import PollingBot
 from bot.telegram.faults import FaultKind, backoff_s, classify
+from bot.telegram.guest_mode import KIND as GUEST_MESSAGE
+from bot.telegram.guest_mode import GuestMode
 from bot.telegram.identity import Identity
 from bot.telegram.outage import Outage
 from bot.telegram.screening import CHANNEL
@@ -56,6 +58,7 @@ class Poller:
         clock: Clock,
         on_stored: Callable[[], None],
         outage: Outage,
+        guests: GuestMode | None = None,
     ) -> None:
         self._bot = bot
         self._bot_id = identity.bot_id
@@ -68,6 +71,8 @@ class Poller:
         self._clock = clock
         self._on_stored = on_stored
         self._outage = outage
+        self._guests = guests
+        self._also = () if guests is None else (GUEST_MESSAGE,)
         self._noted_at = 0.0
         self._heard_at: float | None = None
         self.last_poll_at: float | None = None
@@ -96,7 +101,9 @@ class Poller:
             try:
                 async with asyncio.timeout(LONG_POLL_S + 30):
                     updates = await self._bot.get_raw_updates(
-                        offset=offset, timeout_s=LONG_POLL_S if settled else 0
+                        offset=offset,
+                        timeout_s=LONG_POLL_S if settled else 0,
+                        also=self._also,
                     )
                 offset = await self._store_batch(updates, offset)
                 if settled:  # a whole poll, and nobody has thrown it out
@@ -163,6 +170,8 @@ class Poller:
                 await self._note_poll(tx)
         if rows:
             self._on_stored()
+        if self._guests is not None:
+            self._guests.hear(updates)
         return next_offset
 
     async def _note_poll(self, tx: Transaction) -> None:

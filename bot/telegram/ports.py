@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from bot.telegram.commands import RunningTurn
-from core.messages import ChatAddress, Inbound, TurnEvent
+from core.messages import ChatAddress, Inbound, Reply, TurnEvent
 
 
 class Turns(Protocol):
@@ -14,6 +14,7 @@ class Turns(Protocol):
 
     def run(self, inbound: Inbound) -> AsyncIterator[TurnEvent]: ...
     async def follow(self, inbound: Inbound) -> None: ...
+    async def answer_public(self, request: str, lang: str) -> Reply: ...
     async def stop(self, address: ChatAddress, sender_id: str | None = None) -> bool: ...
     def status(self, address: ChatAddress) -> RunningTurn | None: ...
 

@@ -86,7 +86,7 @@ class Sifter:
     ) -> inbox.InboxRow | None:
         """What to keep of one update, if anything."""
         screened = screen(raw)
-        if screened is None:
+        if screened is None or screened.kind == "guest_message":  # that is never stored
             return None
         sender = screened.sender_id
         if sender not in known:
@@ -202,7 +202,9 @@ class Sifter:
     ) -> bool:
         """Whether somebody who is not heard there gets a word: the host always, others once a
         day."""
-        now = self._clock.now()
+        now, sender = self._clock.now(), screened.sender_id
+        if not is_known and await visitors.silence(tx, CHANNEL, sender, now) is not None:
+            return False
         if chat.is_on:
             return await pairing.stranger_notice_due(tx, CHANNEL, screened.sender_id, now)
         host = await actors.find_host(tx) if is_known else None

@@ -35,6 +35,32 @@ _GRANTABLE = frozenset(
 )
 
 
+# What anybody may use: no files, no accounts, and no server but those of the services set.
+_PUBLIC = frozenset({"compute:pure", "time:read", "location:read", "network:http"})
+_SERVICE = "service:"
+
+
+def is_public(manifest: Manifest) -> bool:
+    """Whether a stranger may use this tool: it only looks, and speaks to no server of their
+    choosing."""
+    asked = manifest.capabilities
+    return (
+        manifest.effect == "pure"
+        and not manifest.is_mutating
+        and {right.name for right in asked} <= _PUBLIC
+        and all(
+            right.hints and all(hint.startswith(_SERVICE) for hint in right.hints)
+            for right in asked
+            if right.name == "network:http"
+        )
+    )
+
+
+def public_catalog(catalog: Catalog) -> Catalog:
+    """What strangers have of the catalogue. Nothing of it is said to exist beyond that."""
+    return _only(catalog, {n for n, e in catalog.executors.items() if is_public(e.manifest)})
+
+
 def grantable_rights() -> frozenset[str]:
     """The rights that `metnos grants add right` knows."""
     return _GRANTABLE
@@ -55,11 +81,14 @@ def catalog_for(actor: Actor, catalog: Catalog, rights: Collection[str] = ()) ->
     if actor.role is Role.HOST:
         return catalog
     granted = frozenset(rights)
-    kept = {
-        name: executor
-        for name, executor in catalog.executors.items()
-        if may_use(executor.manifest, granted)
-    }
+    return _only(
+        catalog, {n for n, e in catalog.executors.items() if may_use(e.manifest, granted)}
+    )
+
+
+def _only(catalog: Catalog, names_kept: Collection[str]) -> Catalog:
+    """The catalogue with these alone; the very same object when these are all."""
+    kept = {name: one for name, one in catalog.executors.items() if name in names_kept}
     if len(kept) == len(catalog.executors):
         return catalog
     names = "\n".join([catalog.signature, *kept])

@@ -122,6 +122,9 @@ class FakeTurns:
     async def follow(self, inbound: Inbound) -> None:
         self.followed.append(inbound)
 
+    async def answer_public(self, request: str, lang: str) -> Reply:
+        return Reply((Block("text", f"pubblico: {request}"),), lang)
+
     async def stop(self, address: ChatAddress, sender_id: str | None = None) -> bool:
         found = self.running.get(address.key)
         return found is not None and found.task is not None and found.task.cancel()
