@@ -147,6 +147,7 @@ class Settings(BaseSettings):
     metnos_log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     metnos_log_file: FullPath | None = None
     telegram_bot_token: SecretStr | None = None
+    metnos_telegram_stream: bool = True
     telegram_base_url: Address = "https://api.telegram.org/bot"
     telegram_base_file_url: Address = "https://api.telegram.org/file/bot"
     tiers: dict[TierName, TierSettings] = Field(default_factory=dict)

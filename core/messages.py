@@ -261,7 +261,10 @@ class StepFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextGrew:
+    """`text` is the answer so far, as Markdown, as far as it may be seen already. A later one
+    takes its place; the answer itself always comes with the end."""
+
     turn_id: str
     text: str
 
@@ -313,7 +316,7 @@ TurnEvent = (
     | StepStarted
     | StepProgress
     | StepFinished
-    | TextDelta
+    | TextGrew
     | QuestionSettled
     | ButtonsChanged
     | TurnSuspended

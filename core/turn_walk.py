@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 
 from core.clock import Clock
 from core.conversations import Conversations, Running
@@ -19,6 +20,7 @@ from core.levels.runner import Outcome, Resumption, Runner
 from core.messages import (
     ChatAddress,
     FinalKind,
+    TextGrew,
     TurnClosed,
     TurnEvent,
     TurnStarted,
@@ -126,9 +128,12 @@ class TurnWalk:
         async def on_state(new: TurnState) -> None:
             running.state = new
 
+        def on_words(text: str) -> None:
+            queue.put_nowait(TextGrew(context.turn_id, text))
+
         async def run(proposer: Proposer) -> Outcome:
             return await self._runner.run(
-                context,
+                replace(context, on_words=on_words),
                 running.state,
                 proposer,
                 emit=queue.put_nowait,

@@ -97,6 +97,7 @@ LAYERS = {
     "core.levels.briefing": 3,
     "core.levels.candidates": 3,
     "core.levels.cap_words": 3,
+    "core.levels.early_words": 3,
     "core.levels.engines": 3,
     "core.levels.fastpath": 3,
     "core.levels.pending": 3,

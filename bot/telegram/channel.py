@@ -84,6 +84,7 @@ class TelegramChannel:
             texts=texts,
             clock=clock,
             lang=lang,
+            streams=settings.metnos_telegram_stream,
             wake_outbox=answers_wait.set,
         )
         self._sender = OutboxSender(

@@ -12,23 +12,28 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from zlib import crc32
 
 from telegram import Bot, LinkPreviewOptions
-from telegram.error import TelegramError
+from telegram.error import InvalidToken, TelegramError
 
 from bot.telegram.faults import FaultKind, classify
+from bot.telegram.formatting import render
 from bot.telegram.pacing import Gate, Pace
-from bot.telegram.parts import clean
+from bot.telegram.parts import Part, clean
 from bot.telegram.quoting import quoting
 from core.clock import Clock
 from core.errors import StoreError
 from core.i18n import Texts
 from core.messages import (
+    Block,
     ButtonsChanged,
     ChatAddress,
     QuestionSettled,
+    Reply,
     StepProgress,
     StepStarted,
+    TextGrew,
     TurnClosed,
     TurnEvent,
     TurnStarted,
@@ -49,6 +54,9 @@ EDIT_EVERY_S = 1.0
 _TICK_S = 0.2
 _LAST_REQUEST_S = 1.0
 _LINE_CHARS = 300
+_DRAFT_IDS = 2**31 - 1
+
+_NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 PROGRESS_KEY = "telegram.progress"
 
@@ -69,6 +77,8 @@ class View:
     drawn_at: float = 0.0
     typed_at: float = float("-inf")
     phrase: str = ""
+    words: str = ""
+    drafted: str = ""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
     settled: asyncio.Event = field(default_factory=asyncio.Event)
@@ -97,6 +107,7 @@ class Presenter:
         clock: Clock,
         lang: str,
         wake_outbox: Callable[[], None],
+        streams: bool = True,
     ) -> None:
         self._bot = bot
         self._gate = gate
@@ -105,6 +116,7 @@ class Presenter:
         self._clock = clock
         self._lang = lang
         self._wake_outbox = wake_outbox
+        self._streams, self._drafts = streams, True
         self._views: dict[str, View] = {}
         self._ending: dict[str, View] = {}
         self._standing: dict[str, tuple[str, int, float]] = {}
@@ -123,8 +135,11 @@ class Presenter:
             case StepStarted(turn_id=turn_id, phrase=phrase):
                 view.turn_id = turn_id
                 view.phrase = view.line = clean(phrase).strip()[:_LINE_CHARS]
+                view.words = ""
             case StepProgress(done=done, total=total):
                 view.line = self._counted(view, done, total)
+            case TextGrew(turn_id=turn_id, text=text) if self._streams:
+                view.turn_id, view.words = turn_id, text
             case TurnClosed(outbox_key=None):
                 await self.discard(address)
             case TurnClosed() | TurnSuspended():
@@ -254,33 +269,80 @@ class Presenter:
             view.typed_at = now
             if not await self._bot.send_chat_action(chat_id, "typing", message_thread_id=thread):
                 view.typed_at = float("-inf")  # there was no room for it: as soon as there is
+        words = _first_part(view.words) if view.words else None
+        if words is not None and self._may_draft(view):
+            await self._draft(view, words, now)
+            return
+        part = words or Part(view.line)
         if (
             view.ended.is_set()
-            or view.line in {"", view.shown}
+            or part.text in {"", view.shown}
             or now - view.started_at < PROGRESS_AFTER_S
             or now - view.drawn_at < EDIT_EVERY_S
             or not self._gate.has_room(view.address.chat_id, Pace.PROGRESS)
         ):
             return
-        view.drawn_at, line = now, view.line
+        view.drawn_at = now
         if view.message_id is not None:
-            view.shown = line
-            await self._bot.edit_message_text(line, chat_id, view.message_id)
+            view.shown = part.text
+            await self._bot.edit_message_text(
+                part.text,
+                chat_id,
+                view.message_id,
+                entities=part.entities,
+                link_preview_options=_NO_PREVIEW,
+            )
             return
         message = await self._bot.send_message(
             chat_id,
-            line,
+            part.text,
+            entities=part.entities,
             message_thread_id=thread,
             disable_notification=True,
-            link_preview_options=LinkPreviewOptions(is_disabled=True),
+            link_preview_options=_NO_PREVIEW,
             reply_parameters=quoting(view.address.chat_id, view.answers),
         )
-        view.message_id, view.message_at, view.shown = message.message_id, now, line
+        view.message_id, view.message_at, view.shown = message.message_id, now, part.text
         # A new message ends the typing sign on the phone, so it is given anew at once.
         view.typed_at = float("-inf")
         self._noted[view.turn_id] = (chat_id, message.message_id)
         async with self._store.write() as tx:
             await kv.put(tx, PROGRESS_KEY, json.dumps(self._noted))
+
+    def _may_draft(self, view: View) -> bool:
+        """Drafts are for private chats, and go when a message is sent: where a progress message
+        is to become the answer by an edit, a draft would stay behind it."""
+        private = not view.address.chat_id.startswith("-")
+        return self._drafts and private and view.message_id is None
+
+    async def _draft(self, view: View, words: Part, now: float) -> None:
+        """Show the answer so far as a draft, at most once a second."""
+        if (
+            view.ended.is_set()
+            or words.text == view.drafted
+            or now - view.drawn_at < EDIT_EVERY_S
+            or not self._gate.has_room(view.address.chat_id, Pace.PROGRESS)
+        ):
+            return
+        view.drawn_at, view.drafted = now, words.text
+        try:
+            await self._bot.send_message_draft(
+                int(view.address.chat_id),
+                crc32(view.turn_id.encode()) % _DRAFT_IDS + 1,
+                words.text,
+                entities=words.entities,
+                message_thread_id=_thread(view.address),
+            )
+        except TelegramError as exc:
+            if isinstance(exc, InvalidToken) or classify(exc).kind is FaultKind.REFUSED:
+                # Not this chat, or an older Bot API server (404): edits do instead.
+                self._drafts = False
+            raise
+
+
+def _first_part(words: str) -> Part:
+    """The beginning of an answer as it will be laid out."""
+    return render(Reply((Block("prose", words),), "")).parts[0]
 
 
 def _thread(address: ChatAddress) -> int | None:

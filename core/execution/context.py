@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -41,9 +41,9 @@ class TurnContext:
     of services by name, "" for one that is off. `interactive`: somebody can answer a question
     that only asks to go on. `scheduled`: the turn is a task's, and nobody may be there for a
     while. `typed`: what the person has written in this turn when they were asked. `allowance`:
-    what they may still use today. `message_ref`: the
-    person's message in the channel. `alone`: where they are asked what others must not read, when
-    these read along at `address`.
+    what they may still use today. `message_ref`: the person's message in the channel. `alone`:
+    where they are asked what others must not read, when these read along at `address`.
+    `on_words` hears the answer while a model writes it, as far as it may be seen.
     """
 
     turn_id: str
@@ -65,6 +65,7 @@ class TurnContext:
     allowance: Allowance = field(default_factory=Allowance)
     alone: ChatAddress | None = None
     message_ref: str | None = None
+    on_words: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
 
     @property
     def said(self) -> tuple[str, ...]:

@@ -89,10 +89,12 @@ def make_wish(
     clauses: int = 1,
     earlier: Sequence[str] = (),
     wide: bool = False,
+    gives: bool = False,
 ) -> Wish:
     """Read a request. `relevance` are the pre-filter's points; `earlier` the person's requests
     before this one, newest first: what they named stands in where this one names nothing. `wide`,
-    for models that can be trusted to choose: every tool but those that destroy unasked."""
+    for models that can be trusted to choose: every tool but those that destroy unasked. `gives`:
+    files themselves are wanted, which are to be found, not read."""
     spans = find_spans(request)
     own = spans
     if earlier:
@@ -119,6 +121,10 @@ def make_wish(
         tools = {name: m for name, m in tools.items() if verb_of(name) != "read"}
     if _names_its_files(spans) and not _looks_for(verbs, words):
         tools = {name: m for name, m in tools.items() if verb_of(name) != "find"}
+    if gives and not wide:
+        reads = verbs.get("read", 0.0) >= _MEANT
+        kept = {n for n in tools if reads or verb_of(n) != "read"} | {"find_files"}
+        tools = {name: m for name, m in manifests.items() if name in kept}
     tools = _without_rivals(tools, frozenset(stems), spans.urls)
     if not tools and spans.places and not _HOURS.isdisjoint(words):
         # `is it dark in Oslo yet?` speaks of the time without saying so.

@@ -5,7 +5,7 @@ Knows no provider and no HTTP: `openai_wire` and `anthropic_wire` translate thes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -58,7 +58,8 @@ class ChatRequest:
     Lay the messages out for the server's prefix cache: what never changes first, tools in one
     fixed order, the person's text last. With `schema` the reply's text is one JSON document that
     fits it (the wire asks for it; the caller still validates). `max_tokens` and `temperature`
-    None: the tier's own.
+    None: the tier's own. `on_text` hears now and then the text so far, thinking and all, while
+    the reply comes; it begins anew when the model is asked again, and must not raise.
     """
 
     messages: tuple[Message, ...]
@@ -67,6 +68,7 @@ class ChatRequest:
     max_tokens: int | None = None
     temperature: float | None = None
     tool_choice: Literal["auto", "none"] = "auto"
+    on_text: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -35,6 +35,7 @@ _OPTIONAL_FIELDS = (
     "chat_template_kwargs",
 )
 _REASK_TEMPERATURE = 0.4
+_HEARD_EVERY_S = 0.25
 _CONNECT_S = 10.0
 _ERROR_BYTES = 64 << 10
 
@@ -140,7 +141,7 @@ class HttpModel:
 
     async def _attempt(self, request: ChatRequest) -> Gathered:
         limit = self._tier.first_token_timeout_s
-        gatherer = self._dialect.gatherer(request)
+        gatherer, hear = self._dialect.gatherer(request), _Hearing(request.on_text)
         try:
             async with asyncio.timeout(limit) as silence:
                 content = json.dumps(await self._body(request), ensure_ascii=False)
@@ -160,6 +161,7 @@ class HttpModel:
                         if gatherer.feed(event) and not speaking:
                             speaking = True
                             silence.reschedule(None)
+                        hear(gatherer.gathered)
         except TimeoutError as exc:
             if not silence.expired():
                 raise
@@ -235,6 +237,21 @@ class HttpModel:
         except (httpx.HTTPError, ValueError, LookupError, TypeError):
             return ""
         return listed if isinstance(listed, str) else ""
+
+
+class _Hearing:
+    """Tells a reply's text so far, a few times a second while it is no call."""
+
+    def __init__(self, on_text: Callable[[str], None] | None) -> None:
+        self._on_text, self._told, self._at = on_text, 0, 0.0
+
+    def __call__(self, reply: Gathered) -> None:
+        if self._on_text is None or reply.calls or len(reply.text) == self._told:
+            return
+        now = time.monotonic()
+        if now - self._at >= _HEARD_EVERY_S:
+            self._at, self._told = now, len(reply.text)
+            self._on_text("".join(reply.text))
 
 
 def is_this_machine(host: str) -> bool:

@@ -5,6 +5,7 @@ slow SECONDS WORDS    answers after that time
 work SECONDS          a step with progress twice a second, then an answer
 prose TEXT            answers with the model's Markdown
 code TEXT             answers with a block of code
+grow SECONDS TEXT     answers with the model's Markdown, which grows word by word for so long
 files FOLDER          answers with the files of that folder
 boom                  raises in the middle
 hush                  yields nothing at all
@@ -32,6 +33,7 @@ from core.messages import (
     StepFinished,
     StepProgress,
     StepStarted,
+    TextGrew,
     TurnClosed,
     TurnEvent,
     TurnStarted,
@@ -91,6 +93,12 @@ class FakeTurns:
             if word == "unkept":
                 yield TurnClosed("", FinalKind.ERROR, Reply((Block("text", rest),), lang))
                 return
+            if word == "grow":
+                seconds, _, said = rest.partition(" ")
+                words = said.split(" ")
+                for count in range(1, len(words) + 1):
+                    yield TextGrew(turn_id, " ".join(words[:count]))
+                    await asyncio.sleep(float(seconds) / len(words))
             if word == "work":
                 yield StepStarted(turn_id, 1, "find_files", "🔎 Cerco i PDF…")
                 for done_count in range(int(float(rest) * 2)):
@@ -150,6 +158,8 @@ class FakeTurns:
                     Block("prose", f"```python\n{lines}\n```\nend"),
                     Block("small", "rif. 7f3a"),
                 )
+            case "grow":
+                return (Block("prose", rest.partition(" ")[2]),)
             case "files":
                 return (Block("text", "Eccoli."),)
             case "boom":

@@ -15,7 +15,7 @@ from bot.telegram.pacing import Gate
 from bot.telegram.presenter import Presenter
 from core.clock import SystemClock
 from core.i18n import Texts
-from core.messages import ChatAddress, StepStarted, TurnStarted
+from core.messages import ChatAddress, StepStarted, TextGrew, TurnStarted
 from core.store.stores import Stores, open_stores
 from tests.support.executors import home_settings
 
@@ -29,6 +29,7 @@ class SlowBot:
     def __init__(self) -> None:
         self.standing: dict[int, str] = {}
         self.sent = 0
+        self.drafts: list[str] = []
         self.sending = asyncio.Event()
         self.may_send = asyncio.Event()
         self.editing = asyncio.Event()
@@ -48,6 +49,9 @@ class SlowBot:
         self.editing.set()
         await self.may_edit.wait()
         self.standing[message_id] = text
+
+    async def send_message_draft(self, _: int, __: int, text: str, **___: Any) -> None:
+        self.drafts.append(text)
 
     async def delete_message(self, _: int, message_id: int) -> None:
         del self.standing[message_id]
@@ -150,3 +154,39 @@ async def _until(test: Any) -> None:
     async with asyncio.timeout(45):
         while not test():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
+
+
+async def test_growing_answer_in_a_group_is_an_edited_message_and_no_draft(
+    presenter: Presenter, bot: SlowBot
+) -> None:
+    group = ChatAddress("telegram", "-100200", "7")
+    bot.may_send.set()
+    bot.may_edit.set()
+    await presenter.end(CHAT)
+    await presenter.show(group, TurnStarted("t2", "it"))
+    await presenter.show(group, TextGrew("t2", "Una **prima** frase."))
+    await _until(lambda: "Una prima frase." in bot.standing.values())
+    await presenter.show(group, TextGrew("t2", "Una **prima** frase. Una seconda."))
+
+    await _until(lambda: "Una prima frase. Una seconda." in bot.standing.values())
+    await presenter.end(group)
+
+    progress = await presenter.take_progress("t2")
+    assert progress is not None
+    assert bot.standing[progress.message_id].endswith("seconda.")
+    assert not bot.drafts
+
+
+async def test_growing_answer_beside_a_progress_message_goes_on_in_it(
+    presenter: Presenter, bot: SlowBot
+) -> None:
+    """A draft would stay behind the answer, which takes the other's place by an edit."""
+    bot.may_send.set()
+    bot.may_edit.set()
+    await _until(lambda: bool(bot.standing))
+    await presenter.show(CHAT, TextGrew("t1", "Una prima frase."))
+
+    await _until(lambda: list(bot.standing.values()) == ["Una prima frase."])
+    await presenter.end(CHAT)
+
+    assert not bot.drafts

@@ -15,10 +15,12 @@ from core.catalog.loader import Catalog
 from core.catalog.manifest import Manifest
 from core.errors import CallRefused, ModelReplyInvalid
 from core.execution.context import TurnContext
+from core.execution.giving import wants_files
 from core.execution.undo_steps import UNDO_LAST_TURN, undo_and_rest
 from core.i18n import Texts
 from core.levels import briefing
 from core.levels.candidates import Candidates
+from core.levels.early_words import hearing
 from core.levels.mending import mended
 from core.levels.plan_schema import may_use_tools, plan_schema
 from core.levels.proposal import Proposal
@@ -115,7 +117,9 @@ class MetisProposer:
 
     async def _talk(self, context: TurnContext, names: tuple[str, ...]) -> Proposal:
         """An answer in words to what no tool is for."""
-        reply = await self._tiers.for_role(self._role).complete(self._words(context))
+        heard = hearing(context, TurnState(context.turn_id, context.request))
+        asked = replace(self._words(context), on_text=heard)
+        reply = await self._tiers.for_role(self._role).complete(asked)
         return Proposal(
             candidates=names,
             answer=reply.text,
@@ -153,6 +157,7 @@ class MetisProposer:
             points,
             clauses=clauses,
             wide=self._role == "plan_online",
+            gives=wants_files(context.request),
             earlier=[exchange.request for exchange in reversed(context.conversation)],
         )
 

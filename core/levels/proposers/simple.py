@@ -24,6 +24,7 @@ from core.execution.whereabouts import GET_LOCATION, location_spec
 from core.i18n import Texts
 from core.levels import briefing
 from core.levels.candidates import Candidates
+from core.levels.early_words import hearing
 from core.levels.proposal import Proposal, ProposedCall, Proposer
 from core.llm.client import ChatReply, ChatRequest, Message, ToolCall, ToolSpec, Usage
 from core.llm.prompts import Prompts
@@ -152,7 +153,7 @@ class SimpleProposer:
         if speaks_of_undo(state.request):
             tools.append(undo_spec(context.lang))
         tools += self._asking(context, state)
-        return ChatRequest(tuple(messages), tuple(tools))
+        return ChatRequest(tuple(messages), tuple(tools), on_text=hearing(context, state))
 
     def _asking(self, context: TurnContext, state: TurnState) -> list[ToolSpec]:
         """The tools that ask the person, shown once a step has told what is missing: before that
