@@ -69,6 +69,7 @@ class InboundKind(StrEnum):
     FILE = "file"
     VOICE = "voice"
     SCHEDULED = "scheduled"
+    REACTION = "reaction"
 
 
 @dataclass(frozen=True, slots=True)

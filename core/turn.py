@@ -12,6 +12,7 @@ import logging
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass
 
+from core import turn_feedback
 from core.catalog.loader import CatalogLoader
 from core.clock import Clock
 from core.config import Settings
@@ -179,8 +180,12 @@ class Turns:
             return await self._late.drop(address, actor)
 
     async def follow(self, inbound: Inbound) -> None:
-        """Note where somebody has moved to, beside whatever turn runs; says nothing."""
-        await self._resume.follow(inbound)
+        """Note what wants no answer, beside whatever turn runs: where somebody has moved to, or
+        how they find an answer. Says nothing."""
+        if inbound.kind is InboundKind.REACTION:
+            await turn_feedback.take(self._stores, inbound)
+        else:
+            await self._resume.follow(inbound)
 
     async def answer_public(self, request: str, lang: str) -> Reply:
         """See `PublicTurns.answer`."""

@@ -115,6 +115,7 @@ LAYERS = {
     "core.turn_buttons": 4,
     "core.turn_again": 4,
     "core.turn_ends": 4,
+    "core.turn_feedback": 4,
     "core.turn_fields": 4,
     "core.turn_keeping": 4,
     "core.turn_more": 4,

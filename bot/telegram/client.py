@@ -26,7 +26,13 @@ from bot.telegram.pacing import Gate, Pace
 os.environ.setdefault("PTB_TIMEDELTA", "true")
 
 # Kinds of updates that are handled; Telegram keeps the others back.
-ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
+ALLOWED_UPDATES = (
+    "message",
+    "edited_message",
+    "callback_query",
+    "my_chat_member",
+    "message_reaction",
+)
 BATCH = 100
 _SENDING_CONNECTIONS = 32
 # What puts something into a chat and thus counts; reading and answers to taps do not.

@@ -16,7 +16,7 @@ from telegram.error import TelegramError
 
 from bot.telegram.groups import Membership, moved
 from bot.telegram.identity import Identity, Me
-from bot.telegram.inbound import Command, Heard, Ignored, Origin, Tap
+from bot.telegram.inbound import Command, Heard, Ignored, Noted, Origin, Tap
 from bot.telegram.screening import CHANNEL
 from core.clock import Clock
 from core.i18n import Texts
@@ -83,6 +83,8 @@ class GroupDoor:
                 return False
             key = "telegram.group.not_yours" if is_on else "telegram.button_expired"
             await self._answers.word(heard.query_id, self._texts.say(key, lang))
+            await self._close(row)
+        elif isinstance(heard, Noted) and not is_on:
             await self._close(row)
         elif not is_on or row.body.get("unheard") or actor is None:
             await self._meet(row, origin, chat, actor, lang)

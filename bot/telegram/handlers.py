@@ -22,7 +22,7 @@ from bot.telegram.inbound import (
     Command,
     Heard,
     Ignored,
-    Moved,
+    Noted,
     Origin,
     Said,
     Tap,
@@ -204,7 +204,7 @@ class Handlers:
         match heard:
             case Said(inbound=inbound, edited=False):
                 await self._close(row, await self._answers.said(row.id, inbound, stands, lang))
-            case Moved():
+            case Noted():
                 await self._turns.follow(heard.inbound)
                 await self._close(row)
             case Said():  # the first form of it was worked already: nothing is done twice
@@ -293,7 +293,7 @@ class Handlers:
             await self._close(row)
             return
         lang = self._lang_for(actor, heard.origin)
-        if isinstance(heard, Tap | Moved):
+        if isinstance(heard, Tap | Noted):
             if isinstance(heard, Tap) and actor is not None:
                 await self._answers.refuse(heard, lang)
             await self._close(row)  # of somebody revoked since: not a word

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from telegram import MaybeInaccessibleMessage, Message, Update
+from telegram import MaybeInaccessibleMessage, Message, ReactionTypeEmoji, Update
 from telegram import User as TelegramUser
 from telegram.error import TelegramError
 
@@ -23,6 +23,7 @@ from core.positions import read_position
 
 _ANY_TIME = datetime.fromtimestamp(0, UTC)
 
+_VOTES = {"👍": "up", "👎": "down"}
 _COMMAND = re.compile(r"/([A-Za-z0-9_]{1,32})(?:@\w+)?(?:\s+(.*))?", re.DOTALL)
 
 
@@ -47,8 +48,9 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """A place that is shared while it moves has moved, or stopped moving."""
+class Noted:
+    """What wants no answer: a place that is shared while it moves has moved, or stopped moving; or
+    a sign was put under a message, or taken away."""
 
     origin: Origin
     inbound: Inbound
@@ -84,7 +86,7 @@ class Ignored:
     reason: str
 
 
-Heard = Said | Moved | Command | Tap | Unsupported | Ignored
+Heard = Said | Noted | Command | Tap | Unsupported | Ignored
 
 
 def read(raw: Mapping[str, Any], *, bot_id: str) -> Heard:
@@ -96,6 +98,8 @@ def read(raw: Mapping[str, Any], *, bot_id: str) -> Heard:
         raise ValueError(f"unreadable update: {type(exc).__name__}") from exc
     if update.callback_query is not None:
         return _tap(update, bot_id)
+    if update.message_reaction is not None:
+        return _reacted(update, bot_id)
     message = update.message or update.edited_message
     if message is None or message.from_user is None:
         return Ignored("no message")
@@ -116,7 +120,7 @@ def read(raw: Mapping[str, Any], *, bot_id: str) -> Heard:
             return Ignored("forwarded") if edited else forwarded
         inbound = _place(message, origin, _inbound_id(update, bot_id))
         # Where a shared place has moved to is no new message.
-        return Moved(origin, inbound) if edited else Said(origin, inbound)
+        return Noted(origin, inbound) if edited else Said(origin, inbound)
     key = _content_key(message)
     return Ignored("service message") if key is None or edited else Unsupported(origin, key)
 
@@ -238,6 +242,37 @@ def _tap(update: Update, bot_id: str) -> Heard:
         data={"token": query.data, "message_id": str(shown.message_id)},
     )
     return Tap(origin, query.id, inbound)
+
+
+def _reacted(update: Update, bot_id: str) -> Heard:
+    reaction = update.message_reaction
+    if reaction is None or reaction.user is None:
+        return Ignored("nobody's reaction")
+    person = reaction.user
+    signs = {sign.emoji for sign in reaction.new_reaction if isinstance(sign, ReactionTypeEmoji)}
+    votes = [vote for sign, vote in _VOTES.items() if sign in signs]
+    # Where the message stands in a forum Telegram does not say.
+    origin = Origin(
+        ChatAddress(CHANNEL, str(reaction.chat.id)),
+        str(person.id),
+        person.first_name,
+        lang_of(person.language_code),
+        reaction.message_id,
+    )
+    inbound = Inbound(
+        id=_inbound_id(update, bot_id),
+        address=origin.address,
+        sender_id=origin.sender_id,
+        kind=InboundKind.REACTION,
+        text="",
+        received_at=reaction.date,
+        data={
+            "message_id": str(reaction.message_id),
+            # Both at once say neither.
+            "vote": votes[0] if len(votes) == 1 else None,
+        },
+    )
+    return Noted(origin, inbound)
 
 
 def _is_ours(shown: MaybeInaccessibleMessage, bot_id: str) -> bool:

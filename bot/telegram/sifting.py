@@ -158,6 +158,9 @@ class Sifter:
         content = raw[screened.kind]
         if screened.kind == "callback_query":
             return {"update": raw} if is_known else {"update": _bare_tap(raw), "stranger": True}
+        if screened.kind == "message_reaction":
+            found = await chats.find(tx, CHANNEL, screened.chat_id)
+            return {"update": raw} if is_known and found is not None and found.is_on else None
         if screened.kind not in _MESSAGES:
             return None
         said = self._said(screened, content)

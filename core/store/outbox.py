@@ -252,6 +252,18 @@ async def find_by_message(tx: Transaction, chat_key: str, message_id: str) -> Ou
     return None if row is None else _item(row)
 
 
+async def find_in_chat(
+    tx: Transaction, channel: str, chat_id: str, message_id: str
+) -> OutboxItem | None:
+    """What went out first as this message of a chat, in whichever of its topics."""
+    row = await tx.fetch_one(
+        """SELECT * FROM outbox WHERE chat_key >= :chat || ':' AND chat_key < :chat || ';'
+               AND message_id = :message ORDER BY place LIMIT 1""",
+        {"chat": f"{channel}:{chat_id}", "message": message_id},
+    )
+    return None if row is None else _item(row)
+
+
 async def move(tx: Transaction, old: str, new: str) -> int:
     """Let what belongs to a chat or topic belong to its new key (`core.store.moves`). Where the
     messages of a chat stood is forgotten: in the new one the same numbers are other messages. What

@@ -9,7 +9,7 @@ import pytest
 from bot.telegram.inbound import (
     Command,
     Ignored,
-    Moved,
+    Noted,
     Said,
     Tap,
     Unsupported,
@@ -320,7 +320,7 @@ def test_read_place_that_moved_is_told_apart_and_goes_past_the_queue(live):
     heard = read(raw, bot_id="1")
 
     assert lane(raw) is Lane.PAST
-    assert isinstance(heard, Moved)
+    assert isinstance(heard, Noted)
     assert (heard.inbound.data["lat"], heard.inbound.data["live"]) == (45.1, bool(live))
     assert heard.inbound.received_at.timestamp() == 1_790_000_500
 
