@@ -93,6 +93,7 @@ $(VENV)/.stamp-local: $(VENV)/.stamp-venv requirements/local.txt
 	@touch $@
 
 $(VENV)/.stamp-dev: $(VENV)/.stamp-venv requirements/dev.txt pyproject.toml
-	$(PIP) install -qq --require-hashes -r requirements/dev.txt </dev/null
+	@# The lock names all there is to install; --no-deps: see [tool.uv] in pyproject.toml.
+	$(PIP) install -qq --no-deps --require-hashes -r requirements/dev.txt </dev/null
 	$(PIP) install -qq --no-deps --no-build-isolation -e . </dev/null
 	@touch $@

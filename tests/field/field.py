@@ -78,10 +78,12 @@ class Field(Town):
         rules.append(Rule(user=user, text=answer, delay=delay))
         self.model.rules[:0] = rules
 
-    def ask(self, name: str, request: str, text: str = "", **wanted: Any) -> dict[str, Any]:
-        """Say something and wait for what answers it; the event."""
-        self.telegram.say(name, request)
-        return self.hear(name, text, **wanted)
+    def ask(
+        self, name: str, request: str, text: str = "", *, chat: str | None = None, **wanted: Any
+    ) -> dict[str, Any]:
+        """Say something, in private or in a group, and wait for what answers it; the event."""
+        self.telegram.say(name, request, chat=chat)
+        return self.hear(chat or name, text, **wanted)
 
     def hear(self, name: str, text: str = "", **wanted: Any) -> dict[str, Any]:
         event: dict[str, Any] = self.telegram.expect(name, text, timeout=LONG, **wanted)
