@@ -9,6 +9,7 @@ test depends on it.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import tempfile
 import time
@@ -18,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.executors.photon_server import photon_server
-from tests.journeys.cards import SCENES, Scene, rules_of
+from tests.journeys.cards import BY_LANG, SCENES, Scene, rules_of
+from tests.journeys.crowd_cards import CROWD_SCENES
 from tests.journeys.stage import GUEST, HOST, LANGS, Stage, open_stage, token_of
 
 _NAMES = {
@@ -43,40 +45,81 @@ class Player:
 
     # -- what people do -------------------------------------------------------------------------
 
-    def say(self, text: str, name: str = HOST) -> None:
-        self._out(f"> **{self._name(name)}** {text}\n")
-        self.stage.telegram.say(name, text)
-        self._hear()
+    def say(
+        self,
+        text: str,
+        name: str = HOST,
+        *,
+        chat: str | None = None,
+        thread: int | None = None,
+        waits: bool = True,
+    ) -> dict[str, Any]:
+        """Write in private or in a group; the message. `waits` for what comes of it."""
+        self.says(name, text, self._place(self._chat(chat or name), thread))
+        message: dict[str, Any] = self.stage.telegram.say(name, text, chat=chat, thread=thread)
+        if waits:
+            self.hear()
+        return message
+
+    def says(self, name: str, text: str, where: str = "") -> None:
+        """Tell that somebody writes."""
+        self._out(f"> **{self._name(name)}**{f' ({where})' if where else ''} {text}\n")
+
+    def edit(self, text: str, message: Mapping[str, Any]) -> None:
+        """The host corrects what they wrote."""
+        self._out(f"> **{self._name(HOST)}** ✏️ {text}\n")
+        self.stage.telegram.edit(HOST, text, message_id=message["message_id"])
+        self.hear(wait_s=2.0)
+
+    def note(self, text: BY_LANG) -> None:
+        """Tell what happens beside the words."""
+        self._out(f"> _({text[self.lang]})_\n")
+
+    def stranger(self, first_name: str) -> str:
+        """Somebody the bot does not know; the name."""
+        name = f"{first_name}-{self.lang}"
+        if name not in self.stage.telegram.names:
+            who = {"first_name": first_name, "language_code": self.lang}
+            self.stage.telegram.user(name, **who)
+        return name
 
     def press(self, label: str, name: str = HOST, **where: Any) -> None:
         """Press the newest button that fits."""
         try:
+            where["chat"] = self.stage.telegram.names[where.get("chat") or name]
             button = self.stage.telegram.press(name, label, **where)
         except LookupError:
             self._out(f"> _(no button {label!r})_\n")
             return
         text = button["text"] if isinstance(button, Mapping) else button
         self._out(f"> **{self._name(name)}** 👆 `{text}`\n")
-        self._hear()
+        self.hear()
 
     def press_as_guest(self, label: str) -> None:
         """The guest presses the host's newest card."""
         message = self.card()
         self.stage.telegram.tap(GUEST, token_of({"message": message}, label))
         self._out(f"> **{self._name(GUEST)}** 👆 (the host's button)\n")
-        self._hear()
+        self.hear()
+
+    def tap(self, name: str, message: Mapping[str, Any], label: str, *, chat: str) -> None:
+        """Somebody presses a button that all in a group see."""
+        token = token_of({"message": message}, label)
+        self._out(f"> **{self._name(name)}** 👆 (the same button)\n")
+        self.stage.telegram.tap(name, token, chat=chat, message=message)
+        self.hear()
 
     def press_again(self, label: str, message: Mapping[str, Any]) -> None:
         """Press a button that is not there any more."""
         token = token_of({"message": message}, label)
         self.stage.telegram.tap(HOST, token, message=message)
         self._out(f"> **{self._name(HOST)}** 👆 (the same button once more)\n")
-        self._hear()
+        self.hear()
 
     def expire(self) -> None:
         self._out("> _(the time runs out)_\n")
         self.stage.let_expire()
-        self._hear(wait_s=8.0)
+        self.hear(wait_s=8.0)
 
     def say_and_kill(self, request: str) -> None:
         """Agree to what is asked, and end the bot while it is at work on it."""
@@ -90,16 +133,17 @@ class Player:
             what="the change",
         )
         self.stage.restart(kill=True)
-        self._hear(wait_s=10.0)
+        self.hear(wait_s=10.0)
 
-    def card(self) -> dict[str, Any]:
-        chat = self.stage.telegram.tg.chats[self.stage.telegram.names[HOST]]
+    def card(self, chat_name: str = HOST) -> dict[str, Any]:
+        """The newest message with buttons in a chat."""
+        chat = self.stage.telegram.tg.chats[self.stage.telegram.names[chat_name]]
         asked = [m for m in chat["messages"].values() if "inline_keyboard" in _markup(m)]
         return dict(asked[-1])
 
     # -- what they see --------------------------------------------------------------------------
 
-    def _hear(self, wait_s: float = 0.0) -> None:
+    def hear(self, wait_s: float = 0.0) -> None:
         """Tell all that comes until nothing is at work any more; wait for a first word, if it
         comes by itself."""
         events, begun, told = self.stage.telegram.tg.events, time.monotonic(), False
@@ -128,21 +172,38 @@ class Player:
             self._out(f"> 💬 _{event['text']}_ (over the chat, for two seconds)\n")
         elif kind == "delete":
             self._out("> 🗑 _(the message is gone from the chat)_\n")
-        elif kind in {"send", "edit"}:
+        elif kind == "error":
+            self._out(f"> ⚠️ _(Telegram: {event['code']} {event['text']})_\n")
+        elif kind in {"send", "edit", "guest"}:
             becomes = " _(the message becomes)_" if kind == "edit" else ""
-            name = self._whose(event["chat_id"])
+            name = self._whose(event["chat_id"], message.get("message_thread_id"))
             lines = _formatted(message).splitlines()
             lines += [_keyboard_row(row) for row in _rows(_markup(message) or event.get("markup"))]
             body = "\n".join(f"> {line}  " for line in lines)
             self._out(f"> **Metnos**{name}{becomes}  \n{body}\n")
-        return kind in {"send", "edit", "answer", "delete"}
+        return kind in {"send", "edit", "answer", "delete", "guest", "error"}
 
     def _name(self, name: str) -> str:
-        return _NAMES[self.lang][name]
+        return _NAMES[self.lang].get(name) or name.partition("-")[0]
 
-    def _whose(self, chat_id: int) -> str:
-        guest = self.stage.telegram.names[GUEST] == chat_id
-        return f" → {self._name(GUEST)}" if guest else ""
+    def _chat(self, name: str) -> dict[str, Any]:
+        chat: dict[str, Any] = self.stage.telegram.tg.chats[self.stage.telegram.names[name]]
+        return chat
+
+    def _place(self, chat: Mapping[str, Any], thread: int | None) -> str:
+        """A group and its topic; empty for a private chat."""
+        if chat["type"] == "private":
+            return ""
+        topic = chat["topics"].get(thread)
+        return f"{chat['info'].get('title')}{f' › {topic}' if topic else ''}"
+
+    def _whose(self, chat_id: int, thread: int | None) -> str:
+        """Where it is said, when that is not in the host's chat."""
+        names = {number: name for name, number in self.stage.telegram.names.items()}
+        if chat_id == self.stage.telegram.names[HOST]:
+            return ""
+        chat = self.stage.telegram.tg.chats[chat_id]
+        return f" → {self._place(chat, thread) or self._name(names.get(chat_id, '?'))}"
 
 
 def _markup(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,14 +247,15 @@ def _formatted(message: Mapping[str, Any]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.journeys.transcripts")
     parser.add_argument("--lang", choices=LANGS)
-    parser.add_argument("--scene", help="only scenes whose name holds this")
+    parser.add_argument("--scene", help="only scenes whose name fits this expression")
     options = parser.parse_args()
-    wanted = [scene for scene in SCENES if (options.scene or "") in scene.name]
+    scenes = (*SCENES, *CROWD_SCENES)
+    wanted = [scene for scene in scenes if re.search(options.scene or "", scene.name)]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="metnos-scenes-")))
         photon = stack.enter_context(photon_server())
-        env = {"METNOS_PHOTON_URL": photon.endpoint}
-        stage = stack.enter_context(open_stage(folder, rules_of(SCENES), **env))
+        env = {"METNOS_PHOTON_URL": photon.endpoint, "METNOS_GUEST_MODE": "1"}
+        stage = stack.enter_context(open_stage(folder, rules_of(scenes), **env))
         for lang in LANGS:
             if options.lang in (None, lang):
                 for scene in wanted:

@@ -47,6 +47,7 @@ NO_CHAT = {
     "suspension_tokens",
     "usage",
     "visitors",
+    "votes",
 }
 # How a column is named that holds one.
 CHATTY = re.compile(r"chat|conversation|address|topic|thread|moved_to")
