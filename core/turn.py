@@ -166,15 +166,20 @@ class Turns:
         """End the running turn of a conversation. It closes itself and says what had been done.
 
         When none runs, the open questions of this sender there are dropped, and their turns end.
-        False when there is neither. Returns when everything is closed.
+        False when there is neither, or what runs is somebody else's, who is not to be stopped but
+        by the host. Returns when everything is closed.
         """
+        actor = None
+        if sender_id is not None:
+            async with self._stores.main.read() as tx:
+                actor = await actors.find_actor(tx, address.channel, sender_id)
+        running = self._talks.running(address.key)
+        is_guest = actor is not None and actor.role is not Role.HOST
+        if running is not None and is_guest and actor and running.actor_id != actor.id:
+            return False
         if await self._talks.stop(address.key):
             return True
-        if sender_id is None or self._talks.is_busy(address.key):
-            return False
-        async with self._stores.main.read() as tx:
-            actor = await actors.find_actor(tx, address.channel, sender_id)
-        if actor is None:
+        if actor is None or self._talks.is_busy(address.key):
             return False
         async with self._talks.alone(*await self._late.places(address.key, actor.id)):
             return await self._late.drop(address, actor)

@@ -28,10 +28,11 @@ from core.messages import (
     Inbound,
     InboundKind,
     Reply,
+    Role,
     TurnClosed,
 )
 from core.positions import Position
-from core.store import credentials, kv, suspensions, turns
+from core.store import actors, credentials, kv, suspensions, turns
 from core.store.stores import Stores
 from core.store.suspensions import Standing
 from core.turn_asking import Asking, answered
@@ -94,6 +95,7 @@ class TurnResume:
                     actor_id=actor.id,
                     conversation=here,
                     message_id=_text(inbound.data.get("message_id")),
+                    decides=actor.role is Role.HOST,
                     now=now,
                 )
             # One that was put here just now by a turn that nobody holds has not been seen yet.
@@ -107,6 +109,8 @@ class TurnResume:
             if pressed is None:
                 expired = ErrorInfo(ErrorCode.QUESTION_EXPIRED)
                 return Taken((self._ends.unkept(inbound, expired),))
+            if pressed.standing is Standing.OPEN and pressed.suspension.actor_id != actor.id:
+                return await self._decided(inbound, pressed, now, emit)
             return await self._pressed(inbound, actor, pressed, now, emit)
         if inbound.kind is InboundKind.LOCATION:
             return await self._located(inbound, actor, open_ones)
@@ -150,6 +154,17 @@ class TurnResume:
 
     # -- ways to answer ---------------------------------------------------------------------------
 
+    async def _decided(
+        self, inbound: Inbound, pressed: suspensions.Pressed, now: dt.datetime, emit: Emit
+    ) -> Taken:
+        """The host says yes or no for somebody else: the turn goes on as that person's."""
+        async with self._stores.main.read() as tx:
+            owner = await actors.get_actor(tx, pressed.suspension.actor_id)
+        if owner is None:
+            expired = ErrorInfo(ErrorCode.QUESTION_EXPIRED)
+            return Taken((self._ends.unkept(inbound, expired),))
+        return await self._pressed(inbound, owner, pressed, now, emit, by_host=True)
+
     async def _pressed(
         self,
         inbound: Inbound,
@@ -157,6 +172,8 @@ class TurnResume:
         pressed: suspensions.Pressed,
         now: dt.datetime,
         emit: Emit,
+        *,
+        by_host: bool = False,
     ) -> Taken:
         suspension, choice = pressed.suspension, pressed.choice
         if pressed.standing is Standing.FOREIGN:
@@ -176,7 +193,7 @@ class TurnResume:
         if choice == consent.LIST:
             return await self._ask_again(inbound, actor, suspension, "dialog.listed", whole=True)
         if choice == CANCEL:
-            return await self._answer(inbound, actor, suspension, None)
+            return await self._answer(inbound, actor, suspension, None, by_host=by_host)
         if choice == consent.TYPE:
             after = dialogs.anew(suspension, typing=True)
             return await self._asking.move(inbound, actor, suspension, after, "dialog.typing")
@@ -192,7 +209,7 @@ class TurnResume:
         if suspension.wants_place and choice != fields.SKIP:
             place = None if answer is None else dialogs.chosen(suspension, answer).value
             return await self._placed(inbound, actor, suspension, place, emit)
-        return await self._answer(inbound, actor, suspension, answer, choice)
+        return await self._answer(inbound, actor, suspension, answer, choice, by_host=by_host)
 
     async def _located(
         self, inbound: Inbound, actor: Actor, open_ones: list[Suspension]
@@ -225,10 +242,11 @@ class TurnResume:
         choice: str | None = None,
         *,
         position: Position | None = None,
+        by_host: bool = False,
     ) -> Taken:
         """Go on with an answer, to the next field or with the turn. None: the question is dropped,
         which for an approval is a no. `choice`: the button that was pressed; `position`: where
-        the person is then."""
+        the person is then; `by_host`: it was the host who decided for them."""
         if answer is not None and not suspension.is_last:
             kept, secret = locked(self._stores, self._clock, suspension, answer)
             values = dialogs.with_answer(suspension, kept or answer)
@@ -243,6 +261,8 @@ class TurnResume:
         decision, key = decided(suspension, answer, choice)
         place = "" if position is None or answer is None else position.label
         key = "dialog.placed" if place else key
+        if by_host:
+            key = "dialog.host_agreed" if decision.agreed else "dialog.host_declined"
         said = answer.said if answer is not None else ""
         now = self._clock.now()
         async with self._stores.main.write() as tx:

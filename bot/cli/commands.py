@@ -9,6 +9,7 @@ import typer
 from bot.cli import (
     actors,
     chat,
+    chats,
     doctor,
     executors,
     grants,
@@ -55,6 +56,7 @@ def build_command() -> Any:
             "revoke": actors.revoke,
             "unblock": actors.unblock,
         },
+        "groups": {"list": chats.list_groups, "off": chats.turn_off},
         "turns": {"list": turns.list_turns, "show": turns.show},
         "model": {"pull": model.pull, "serve": model.serve, "status": model.status},
     }

@@ -250,7 +250,9 @@ class Handlers:
                     await outbox.hasten(tx, address)
                 self._sender.wake()
             else:
-                text = self._texts.say("telegram.stop.nothing", lang)
+                foreign = self._turns.status(address) is not None
+                key = "telegram.stop.not_yours" if foreign else "telegram.stop.nothing"
+                text = self._texts.say(key, lang)
                 await self._answer(row, heard.origin, lang, text, urgent=True)
             return
         text = await self._commands.status(
@@ -282,6 +284,8 @@ class Handlers:
         for _ in range(_STOP_TRIES):
             if await self._turns.stop(origin.address, origin.sender_id):
                 return True
+            if self._turns.status(origin.address) is not None:
+                return False  # somebody else's
             if not pending.is_working(origin.address):
                 return False
             await asyncio.sleep(_STOP_PAUSE_S)

@@ -55,6 +55,7 @@ class Claimed:
 
 
 _LOOKED_BACK = 8
+_DECIDABLE = (SuspensionKind.APPROVAL, SuspensionKind.CAP)
 
 # What each state may be entered from; the claim itself is `claim`'s.
 _FROM = {
@@ -116,17 +117,17 @@ async def find_by_token(
     actor_id: str,
     conversation: str,
     message_id: str | None = None,
+    decides: bool = False,
     now: datetime,
 ) -> Pressed | None:
     """What the button with this token means when this person presses it here; None: nothing.
 
-    `message_id` is the message whose button was pressed; it is compared when it is known where
-    the question stands, and that it stands nowhere else. Changes nothing: `claim` or `advance`
-    in the same transaction decides.
+    `message_id` is the message whose button was pressed, compared when it is known where the
+    question stands, and nowhere else. `decides`: they may say yes or no for others who asked here.
+    Changes nothing: `claim` or `advance` in the same transaction decides.
     """
     row = await tx.fetch_one(
-        """SELECT suspensions.*, suspension_tokens.choice,
-                  suspension_tokens.cursor AS token_cursor
+        """SELECT suspensions.*, suspension_tokens.choice, suspension_tokens.cursor AS token_cursor
            FROM suspension_tokens JOIN suspensions ON id = suspension_id
            WHERE token_hash = :hash""",
         {"hash": _hash(token)},
@@ -134,13 +135,13 @@ async def find_by_token(
     if row is None:
         return None
     suspension = await _placed(tx, _suspension(row))
-    theirs = suspension.actor_id == actor_id and suspension.conversation == conversation
+    theirs = suspension.actor_id == actor_id or (decides and suspension.kind in _DECIDABLE)
     elsewhere = message_id is not None and suspension.message_id not in (None, message_id)
     if elsewhere and suspension.prompt_key is not None:
         # Said twice, it stands in two messages of which one is not known: both may be pressed.
         first = await outbox.find(tx, suspension.prompt_key)
         elsewhere = first is None or first.state != "unknown"
-    if not theirs:
+    if not theirs or suspension.conversation != conversation:
         standing = Standing.FOREIGN
     elif row["state"] == SuspensionState.EXPIRED:
         standing = Standing.EXPIRED
@@ -190,7 +191,7 @@ async def open_of(
 
 
 async def move(tx: Transaction, old: str, new: str) -> int:
-    """Let what belongs to a chat belong to its new key (`core.store.moves`)."""
+    """See `core.store.moves`."""
     return await rekey(tx, "suspensions", "conversation", old, new)
 
 
