@@ -20,7 +20,7 @@ from telegram.error import RetryAfter
 # Longer waits are told, not slept: who sends then puts the message back for so long.
 MOST_SLEEP_S = 5.0
 # Full buckets say nothing and are dropped when there are more than this.
-_KEPT_CHATS = 200
+_KEPT_CHATS = 32
 # Chats that Telegram refuses within a moment: then it means the bot, not the chats.
 _BOT_WIDE_CHATS, _BOT_WIDE_WITHIN_S = 3, 2.0
 
