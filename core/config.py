@@ -7,6 +7,7 @@ An empty variable counts as unset. Nothing here creates files.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,6 +40,8 @@ _PATH = "a path; ~name stands for the home of a user of this machine"
 _KEY = "a key of ASCII characters without spaces"
 _COUNT = "a whole number, 0 for no limit"
 _AMOUNT = "an amount of money, 0 for no limit"
+_WEBHOOK_URL = "the public address of the bot, with https://"
+_SHARED = "16 to 256 letters, digits, - and _, known to nobody else"
 _SERVICE = f"{_ADDRESS}, or off"
 
 PUBLIC_PHOTON = "https://photon.komoot.io"
@@ -72,6 +75,21 @@ def _header(value: SecretStr) -> SecretStr:
     return SecretStr(key)
 
 
+def _webhook_url(value: str) -> str:
+    parts = urlsplit(_address(value))
+    # Telegram itself delivers only to https; a Bot API server on this machine also without.
+    if parts.scheme != "https" and parts.hostname not in {"127.0.0.1", "::1", "localhost"}:
+        raise ValueError(_WEBHOOK_URL)
+    return value
+
+
+def _shared(value: SecretStr) -> SecretStr:
+    secret = value.get_secret_value().strip()
+    if not re.fullmatch(r"[A-Za-z0-9_-]{16,256}", secret):
+        raise ValueError(_SHARED)
+    return SecretStr(secret)
+
+
 def _full_path(value: Path) -> Path:
     try:
         return value.expanduser().absolute()
@@ -82,6 +100,8 @@ def _full_path(value: Path) -> Path:
 Address = Annotated[str, AfterValidator(_address)]
 Service = Annotated[str, AfterValidator(_service)]
 Key = Annotated[SecretStr, AfterValidator(_header)]
+WebhookUrl = Annotated[str, AfterValidator(_webhook_url)]
+WebhookSecret = Annotated[SecretStr, AfterValidator(_shared)]
 FullPath = Annotated[Path, AfterValidator(_full_path)]
 
 
@@ -150,6 +170,9 @@ class Settings(BaseSettings):
     metnos_telegram_stream: bool = True
     telegram_base_url: Address = "https://api.telegram.org/bot"
     telegram_base_file_url: Address = "https://api.telegram.org/file/bot"
+    metnos_webhook_url: WebhookUrl | None = None
+    metnos_webhook_secret: WebhookSecret | None = None
+    metnos_webhook_port: int = Field(8766, ge=1, le=65535)
     tiers: dict[TierName, TierSettings] = Field(default_factory=dict)
 
     @field_validator("metnos_tz")
@@ -189,7 +212,7 @@ class Settings(BaseSettings):
     @property
     def secrets(self) -> tuple[str, ...]:
         """Values that must never stand in a log or a message."""
-        keys = [self.telegram_bot_token, self.metnos_llm_api_key]
+        keys = [self.telegram_bot_token, self.metnos_llm_api_key, self.metnos_webhook_secret]
         keys += [tier.api_key for tier in self.tiers.values()]
         return tuple(key.get_secret_value() for key in keys if key is not None)
 
@@ -221,6 +244,9 @@ _ALLOWED: Mapping[str, str] = {
     "metnos_llm_api_key": _KEY,
     "metnos_llm_base_url": _ADDRESS,
     "metnos_photon_url": _SERVICE,
+    "metnos_webhook_url": _WEBHOOK_URL,
+    "metnos_webhook_secret": _SHARED,
+    "metnos_webhook_port": "a port from 1 to 65535",
     "telegram_base_url": _ADDRESS,
     "telegram_base_file_url": _ADDRESS,
 }

@@ -155,13 +155,13 @@ ROOMS = {
     "numpy": ("core.llm.embedder",),
     "pydantic": ("core.config",),
     "pydantic_settings": ("core.config",),
-    "starlette": ("bot.console",),
+    "starlette": ("bot.console", "bot.telegram.webhook"),
     "structlog": ("core.logs",),
     "telegram": ("bot.telegram",),
     "telegramify_markdown": ("bot.telegram.formatting",),
     "trafilatura": ("executors.read_urls_html", "executors._sdk"),
     "typer": ("bot.cli",),
-    "uvicorn": ("bot.console",),
+    "uvicorn": ("bot.console", "bot.telegram.webhook"),
     "xllamacpp": ("core.llm.local_server",),
 }
 

@@ -12,6 +12,7 @@ from bot.cli.lines import own_command
 from bot.cli.model import what_is_missing
 
 if TYPE_CHECKING:
+    from bot.telegram.checks import TokenCheck
     from core.llm.client import ChatReply
     from core.llm.tiers import Tiers
 
@@ -40,11 +41,26 @@ async def check_telegram(doctor: Doctor) -> AsyncIterator[Finding]:
             )
         case _:
             yield doctor.fault("telegram", f"token_{found.state.value}", own_command("setup"))
-    if found.webhook is not None:
-        yield doctor.fault("telegram", "webhook", own_command("run"), host=found.webhook)
+    if (finding := _webhook(doctor, found)) is not None:
+        yield finding
     if (doctor.settings.private_dir / "metnos.db").is_file():
         async for finding in _check_traffic(doctor):
             yield finding
+
+
+def _webhook(doctor: Doctor, found: TokenCheck) -> Finding | None:
+    """What is to be said of a webhook that is set, or should be."""
+    settings = doctor.settings
+    if settings.metnos_webhook_url is not None and settings.metnos_webhook_secret is None:
+        return doctor.fault("telegram", "webhook_no_secret", "openssl rand -hex 32")
+    if found.webhook is None:
+        return None
+    if not found.is_ours:
+        return doctor.fault("telegram", "webhook", own_command("run"), host=found.webhook)
+    if found.trouble:
+        mend = f"curl -sS -X POST {settings.metnos_webhook_url}"
+        return doctor.fault("telegram", "webhook_trouble", mend, why=found.trouble)
+    return doctor.good("telegram", "webhook_good", host=found.webhook)
 
 
 async def check_live(doctor: Doctor) -> AsyncIterator[Finding]:
@@ -59,7 +75,7 @@ async def check_live(doctor: Doctor) -> AsyncIterator[Finding]:
 
 
 async def _check_traffic(doctor: Doctor) -> AsyncIterator[Finding]:
-    from bot.telegram.poll import CONFLICT, LAST_POLL
+    from bot.telegram.intake import CONFLICT, LAST_POLL
     from core.clock import SystemClock
     from core.errors import StoreError
     from core.store import actors, kv

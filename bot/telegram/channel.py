@@ -6,16 +6,19 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from telegram.error import InvalidToken, TelegramError
 
 from bot.telegram.client import bot_id_of, build_bot
 from bot.telegram.commands import NAMES, Commands
 from bot.telegram.delivery import Delivery
+from bot.telegram.express import Express
 from bot.telegram.faults import backoff_s
 from bot.telegram.guest_mode import GuestMode
 from bot.telegram.handlers import Handlers
 from bot.telegram.identity import Identity
+from bot.telegram.intake import Intake
 from bot.telegram.outage import Outage
 from bot.telegram.outbox_sender import OutboxSender
 from bot.telegram.pacing import Gate
@@ -37,6 +40,9 @@ from core.store import actors, inbox, outbox
 from core.store import pairing as pairing_store
 from core.store import reach as reach_store
 from core.store.stores import Stores
+
+if TYPE_CHECKING:
+    from bot.telegram.webhook import Webhook
 
 log = logging.getLogger(__name__)
 
@@ -126,13 +132,25 @@ class TelegramChannel:
             lang=lang,
             identity=self._identity,
         )
+        express = Express(
+            bot=self._bot,
+            bot_id=bot_id,
+            store=store,
+            turns=turns,
+            commands=self._commands,
+            handlers=handlers,
+            pending=lambda: self._workers,
+            texts=texts,
+            lang=lang,
+        )
         self._workers = Workers(
             store=store,
             vault=stores.vault,
             bot_id=bot_id,
             handlers=handlers,
             poll_age_s=self.poll_age_s,
-            rival=lambda: self._poller.rival,
+            rival=lambda: self._ear.rival,
+            express=express,
         )
         self._guests: GuestMode | None = None
         if settings.metnos_guest_mode:
@@ -145,9 +163,8 @@ class TelegramChannel:
                 clock=clock,
                 lang=lang,
             )
-        self._poller = Poller(
-            bot=self._bot,
-            identity=self._identity,
+        intake = Intake(
+            bot_id=bot_id,
             sifter=Sifter(
                 identity=self._identity,
                 clock=clock,
@@ -157,15 +174,38 @@ class TelegramChannel:
             ),
             store=store,
             vault=stores.vault,
-            texts=texts,
-            lang=lang,
             clock=clock,
             on_stored=self._workers.wake,
-            outage=outage,
+            slow=express.hurry,
             guests=self._guests,
         )
+        self._ear: Poller | Webhook
+        if settings.metnos_webhook_url is None:
+            self._ear = Poller(
+                bot=self._bot,
+                identity=self._identity,
+                intake=intake,
+                texts=texts,
+                lang=lang,
+                clock=clock,
+                outage=outage,
+            )
+        else:
+            # What serves HTTP is loaded only where it is used.
+            from bot.telegram.webhook import Webhook, address_of
+
+            self._ear = Webhook(
+                bot=self._bot,
+                identity=self._identity,
+                intake=intake,
+                address=address_of(settings, texts),
+                texts=texts,
+                lang=lang,
+                clock=clock,
+                outage=outage,
+            )
         self._watchdog = Watchdog(
-            bot=self._bot, ear=self._poller, clock=clock, restart=self._poll_anew
+            bot=self._bot, ear=self._ear, clock=clock, restart=self._poll_anew
         )
         self._polling: asyncio.Task[None] | None = None
         self._group: asyncio.TaskGroup | None = None
@@ -178,7 +218,7 @@ class TelegramChannel:
 
     def poll_age_s(self) -> float | None:
         """Seconds since the last completed poll, the sign of life; None before the first."""
-        at = self._poller.last_poll_at
+        at = self._ear.last_poll_at
         return None if at is None else max(0.0, self._clock.monotonic() - at)
 
     def wake_outbox(self) -> None:
@@ -196,7 +236,7 @@ class TelegramChannel:
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
-                self._polling = group.create_task(self._poller.run(), name="telegram poll")
+                self._polling = group.create_task(self._ear.run(), name="telegram poll")
                 group.create_task(self._watchdog.run(), name="telegram watchdog")
                 group.create_task(self._workers.run(), name="telegram workers")
                 group.create_task(self._sender.run(), name="telegram outbox")
@@ -218,7 +258,7 @@ class TelegramChannel:
         self._polling.cancel()
         await asyncio.wait({self._polling}, timeout=_END_S)
         await self._bot.renew_polling()
-        self._polling = self._group.create_task(self._poller.run(), name="telegram poll")
+        self._polling = self._group.create_task(self._ear.run(), name="telegram poll")
 
     async def stop(self, grace_s: float) -> None:
         """Stop polling, let running turns end for at most `grace_s` seconds, send what is ready.

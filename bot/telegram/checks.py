@@ -22,13 +22,16 @@ class TokenState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class TokenCheck:
     """What Telegram says of a token. `webhook`: the host of a webhook that is set, which keeps
-    updates from being fetched; None when there is none or it was not asked."""
+    updates from being fetched; None when there is none or it was not asked. `is_ours`: it is the
+    one of the settings; `trouble`: why Telegram could not bring what waits there."""
 
     state: TokenState
     username: str = ""
     webhook: str | None = None
     pending: int = 0
     detail: str = ""
+    is_ours: bool = False
+    trouble: str = ""
 
 
 async def check_token(
@@ -57,4 +60,6 @@ async def check_token(
         username=me.username or "",
         webhook=url.split("/")[2] if url.count("/") >= 2 else None,
         pending=0 if info is None else info.pending_update_count,
+        is_ours=bool(url) and url == settings.metnos_webhook_url,
+        trouble=(info.last_error_message or "") if info and info.pending_update_count else "",
     )

@@ -33,7 +33,7 @@ from bot.telegram.outbox_sender import OutboxSender
 from bot.telegram.pairing import Pairing
 from bot.telegram.ports import Pending, Turns
 from bot.telegram.presenter import Presenter
-from bot.telegram.screening import CHANNEL, sender_of, tap_id
+from bot.telegram.screening import CHANNEL, sender_of
 from core.clock import Clock
 from core.errors import ErrorCode, StoreError
 from core.i18n import Texts
@@ -266,9 +266,9 @@ class Handlers:
         )
         await self._answer(row, heard.origin, lang, text, urgent=True)
 
-    def hear_tap(self, row: StoredInbox) -> None:
-        """A tap was stored: see to it that it is answered soon, whenever it is worked."""
-        self._answers.hear(tap_id(row.body.get("update") or {}))
+    def hear_tap(self, query_id: str) -> None:
+        """A tap came: see to it that it is answered soon, whenever it is worked."""
+        self._answers.hear(query_id)
 
     async def _settle(self, event: QuestionSettled, lang: str) -> None:
         """Have a question taken back; the engine may have queued that itself."""

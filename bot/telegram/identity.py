@@ -28,6 +28,11 @@ class Identity:
         self.bot_id = bot_id
         self.username = ""
 
+    @property
+    def shown(self) -> str:
+        """How to name the bot to people: its @name, else its number."""
+        return f"@{self.username}" if self.username else self.bot_id
+
     async def ask(self) -> Me:
         """Ask Telegram. Raises `TelegramError`."""
         me = await self._bot.get_me()

@@ -8,33 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from telegram.error import Conflict, InvalidToken, TelegramError
 
 from bot.telegram.client import PollingBot
 from bot.telegram.faults import FaultKind, backoff_s, classify
-from bot.telegram.guest_mode import KIND as GUEST_MESSAGE
-from bot.telegram.guest_mode import GuestMode
 from bot.telegram.identity import Identity
+from bot.telegram.intake import Intake
 from bot.telegram.outage import Outage
-from bot.telegram.screening import CHANNEL
-from bot.telegram.sifting import Sifter, readable
+from bot.telegram.sifting import readable
 from core.clock import Clock
 from core.errors import SettingsInvalid, StoreError
 from core.i18n import Texts
-from core.store import inbox, kv
-from core.store.credentials import Vault
-from core.store.database import Database, Transaction
 
 log = logging.getLogger(__name__)
 
-LAST_POLL = "telegram.last_poll"
-CONFLICT = "telegram.conflict"
 # How long Telegram may hold a request without news.
 LONG_POLL_S = 30
-_LAST_POLL_EVERY_S = 30.0
 # Longer than any poll of another program lasts, by so much.
 _AFTER_RIVAL_S = 2.0
 # 401s in a row after which a token that did work counts as withdrawn.
@@ -43,43 +35,27 @@ _QUIET_S = 3 * 24 * 3600.0
 
 
 class Poller:
-    """Fetches for one bot. `on_stored` is called after each commit that stored something."""
+    """Fetches for one bot."""
 
     def __init__(
         self,
         *,
         bot: PollingBot,
         identity: Identity,
-        sifter: Sifter,
-        store: Database,
-        vault: Vault,
+        intake: Intake,
         texts: Texts,
         lang: str,
         clock: Clock,
-        on_stored: Callable[[], None],
         outage: Outage,
-        guests: GuestMode | None = None,
     ) -> None:
-        self._bot = bot
-        self._bot_id = identity.bot_id
-        self._identity = identity
-        self._sifter = sifter
-        self._store = store
-        self._vault = vault
-        self._texts = texts
-        self._lang = lang
-        self._clock = clock
-        self._on_stored = on_stored
+        self._bot, self._identity, self._intake = bot, identity, intake
+        self._texts, self._lang, self._clock = texts, lang, clock
         self._outage = outage
-        self._guests = guests
-        self._also = () if guests is None else (GUEST_MESSAGE,)
-        self._noted_at = 0.0
         self._heard_at: float | None = None
         self.last_poll_at: float | None = None
         """Monotonic seconds of the last completed poll: the sign of life of the channel."""
         self.rival: str | None = None
         """The bot whose updates another program fetches too, while that lasts."""
-        self._rival_noted = True  # perhaps by a run before this one
         self._store_fails = False
 
     @property
@@ -92,7 +68,7 @@ class Poller:
 
         Everything else is waited out: no network, 409, 5xx, a full disk.
         """
-        offset = await self._first_offset()
+        offset = await self._intake.first_offset()
         failures, settled = 0, False
         updates: list[Any] = []
         while True:
@@ -103,7 +79,7 @@ class Poller:
                     updates = await self._bot.get_raw_updates(
                         offset=offset,
                         timeout_s=LONG_POLL_S if settled else 0,
-                        also=self._also,
+                        also=self._intake.also,
                     )
                 offset = await self._store_batch(updates, offset)
                 if settled:  # a whole poll, and nobody has thrown it out
@@ -127,62 +103,40 @@ class Poller:
                 self._store_fails = True
                 log.error("updates not stored, not acknowledged", extra={"error": exc.detail})
                 await self._outage.tell([one for one in readable(updates) if one.is_private], exc)
-                await asyncio.sleep(backoff_s(failures, most_s=10))
+                await asyncio.sleep(backoff_s(failures, most_s=2))
             else:
                 if failures:
                     log.info("telegram reached again", extra={"failures": failures})
                     self._outage.over()
                 failures, self._store_fails = 0, False
 
-    async def _first_offset(self) -> int | None:
-        async with self._store.read() as tx:
-            return await inbox.next_offset(tx, CHANNEL, self._bot_id)
-
     async def _store_batch(self, updates: list[Any], offset: int | None) -> int | None:
         """Store the updates and the next offset in one commit; the offset to go on with."""
         self.last_poll_at = now = self._clock.monotonic()
         ids = [u["update_id"] for u in updates if isinstance(u, dict) and "update_id" in u]
         if not ids:
-            if now - self._noted_at > _LAST_POLL_EVERY_S:
-                self._noted_at = now
-                async with self._store.write() as tx:
-                    await self._note_poll(tx)
+            await self._intake.note_alive()
             # After a quiet week Telegram counts from a random number, and an old offset would
             # confirm lower ones unseen. Without it they come, and those we have are known.
             quiet = self._heard_at is None or now - self._heard_at > _QUIET_S
             return None if quiet else offset
         self._heard_at = now
         next_offset = int(max(ids)) + 1
-        await self._sifter.prepare(updates)
-        async with self._store.write() as tx:
-            rows = await self._sifter.rows(tx, updates)
-            await inbox.add_batch(
-                tx,
-                rows,
-                channel=CHANNEL,
-                bot_id=self._bot_id,
-                next_offset=next_offset,
-                now=self._clock.now(),
-                vault=self._vault,
-            )
-            if now - self._noted_at > _LAST_POLL_EVERY_S:
-                self._noted_at = now
-                await self._note_poll(tx)
-        if rows:
-            self._on_stored()
-        if self._guests is not None:
-            self._guests.hear(updates)
-        return next_offset
 
-    async def _note_poll(self, tx: Transaction) -> None:
-        await kv.put(tx, LAST_POLL, self._clock.now().isoformat())
+        async def peek() -> list[Any]:
+            # The same offset again: nothing is acknowledged by looking.
+            with suppress(TelegramError):
+                return await self._bot.get_raw_updates(
+                    offset=offset, timeout_s=0, also=self._intake.also
+                )
+            return []
+
+        await self._intake.keep(updates, next_offset, peek)
+        return next_offset
 
     async def _rival_gone(self) -> None:
         self.rival = None
-        if self._rival_noted:
-            async with self._store.write() as tx:
-                await kv.delete(tx, CONFLICT)
-            self._rival_noted = False
+        await self._intake.rival_gone()
 
     async def _wait_out(self, exc: Exception, failures: int) -> None:
         wait = backoff_s(failures, most_s=30)
@@ -197,19 +151,21 @@ class Poller:
 
     async def _wait_out_conflict(self, exc: Conflict, failures: int) -> None:
         """409: a webhook is set (taken away, updates kept), or somebody else polls this bot."""
-        username = self._identity.username
-        bot = f"@{username}" if username else self._bot_id
+        if "webhook" in exc.message.lower() and failures == 1:
+            log.warning("a webhook is in the way and is taken away")
+            with suppress(TelegramError):
+                await self._bot.delete_webhook(drop_pending_updates=False)
+            return
+        bot = self._identity.shown
         log.error(
             "another program fetches the updates of this bot",
             extra={"bot": bot, "detail": exc.message, "failures": failures},
         )
-        self.rival, self._rival_noted = bot, True
+        self.rival = bot
         try:
-            async with self._store.write() as tx:
-                await kv.put(tx, CONFLICT, f"{self._clock.now().isoformat()} {bot}")
+            await self._intake.note_rival(bot)
             if "webhook" in exc.message.lower():
                 await self._bot.delete_webhook(drop_pending_updates=False)
-                return
         except (StoreError, TelegramError) as error:
             log.warning("409 not settled", extra={"error": type(error).__name__})
         # The other one's request must end first; hurrying would only throw each other out.

@@ -13,9 +13,10 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
+from bot.telegram.express import Express
 from bot.telegram.faults import backoff_s
 from bot.telegram.handlers import Handlers
-from bot.telegram.screening import CHANNEL, Lane, lane
+from bot.telegram.screening import CHANNEL, Lane, lane, tap_id
 from core.errors import StoreError
 from core.messages import ChatAddress
 from core.store import inbox
@@ -41,6 +42,7 @@ class Workers:
         handlers: Handlers,
         poll_age_s: Callable[[], float | None],
         rival: Callable[[], str | None] = lambda: None,
+        express: Express | None = None,
     ) -> None:
         self._store = store
         self._vault = vault
@@ -48,6 +50,7 @@ class Workers:
         self._handlers = handlers
         self._poll_age_s = poll_age_s
         self._rival = rival
+        self._express = express
         self._wake = asyncio.Event()
         self._wake.set()
         self._seen_id = 0
@@ -110,10 +113,12 @@ class Workers:
             self._leftover_id = rows[-1].id if rows else 0
         for row in rows:
             match lane(row.body.get("update")):
+                case Lane.PAST if self._express is not None and self._express.was_told(row):
+                    self._start(self._express.close(row))
                 case Lane.PAST:
                     self._start(self._handlers.work_past(row, pending=self))
                 case Lane.TAP:
-                    self._handlers.hear_tap(row)
+                    self._handlers.hear_tap(tap_id(row.body.get("update") or {}))
                     self._enqueue(row)
                 case Lane.EDIT if await self._replace(row):
                     pass

@@ -16,6 +16,7 @@ from typing import Any
 
 from core.clock import from_ts, to_ts
 from core.errors import SecretUnreadable
+from core.messages import ChatAddress
 from core.store.credentials import Vault
 from core.store.database import Row, Transaction, row_reader
 from core.store.encoding import dump_json, load_object
@@ -51,6 +52,10 @@ class StoredInbox:
     note: str | None
     received_at: datetime
 
+    @property
+    def address(self) -> ChatAddress:
+        return ChatAddress.from_key(self.chat_key)
+
 
 async def add_batch(
     tx: Transaction,
@@ -58,14 +63,15 @@ async def add_batch(
     *,
     channel: str,
     bot_id: str,
-    next_offset: int,
+    next_offset: int | None,
     now: datetime,
     vault: Vault | None = None,
 ) -> int:
     """Store a batch of updates and where to go on; how many of them were new.
 
     An update that is already there is left alone, whatever its state, so a batch delivered twice
-    is worked once. The caller acknowledges after the commit.
+    is worked once. The caller acknowledges after the commit. Without `next_offset` the stored one
+    is forgotten: updates are brought, not fetched, and whoever fetches again begins anew.
     """
     added = 0
     if rows:
@@ -91,6 +97,12 @@ async def add_batch(
                 ),
             },
         )
+    if next_offset is None:
+        await tx.execute(
+            "DELETE FROM inbox_offsets WHERE channel = :channel AND bot_id = :bot_id",
+            {"channel": channel, "bot_id": bot_id},
+        )
+        return added
     # Not the maximum of old and new: after a quiet week Telegram begins anew at a random number.
     await tx.execute(
         """INSERT INTO inbox_offsets (channel, bot_id, next_offset)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bot.cli.lines import alarming
-from bot.telegram.poll import CONFLICT, LAST_POLL
+from bot.telegram.intake import CONFLICT, LAST_POLL
 from core.clock import SystemClock
 from core.config import load_settings
 from core.execution.cage.status import CageStatus

@@ -12,7 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
-from bot.telegram import delivery, poll, watchdog
+from bot.telegram import delivery, poll, watchdog, webhook
 from bot.telegram.channel import TelegramChannel
 from core.clock import SystemClock
 from core.config import load_settings
@@ -44,6 +44,8 @@ async def main() -> int:
         poll.LONG_POLL_S = int(seconds)
     if seconds := os.environ.get("TEST_SILENT_S"):
         watchdog.SILENT_S, watchdog.CHECK_S = float(seconds), 0.2
+    if seconds := os.environ.get("TEST_WEBHOOK_CHECK_S"):
+        webhook.CHECK_S = float(seconds)
     await know(stores, os.environ.get("TEST_HOSTS", ""))
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)

@@ -28,3 +28,29 @@ def test_store_locked_for_long_acknowledges_nothing_and_resumes_by_itself(world)
     assert world.texts("alice")[-1] == "due"
     time.sleep(0.1)
     assert world.rows("SELECT count(*) FROM inbox WHERE state <> 'done'") == [(0,)]
+
+
+def test_control_lane_answers_while_the_store_takes_nothing(world):
+    """/status and /stop do not wait for a commit, and are not said a second time after it."""
+    world.know("alice")
+    world.start_bot()
+    world.say("alice", "slow 600 mai")
+    world.expect("alice", kind="action")
+    blocker = sqlite3.connect(world.home / "private" / "metnos.db", isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    waits = []
+    for words, answer in (("/status", "slow 600 mai"), ("/stop", "Mi fermo")):
+        asked = time.time()
+        world.say("alice", words)
+        waits.append(world.expect("alice", answer)["t"] - asked)
+        assert world.tg.updates, "the update must not be acknowledged"
+    blocker.execute("ROLLBACK")
+    blocker.close()
+    world.expect("alice", "^fermato$")
+    world.say("alice", "echo fine")
+    world.expect("alice", "^fine$")
+
+    texts = world.texts("alice")
+    assert len([text for text in texts if "Attivo da" in text]) == 1
+    assert len([text for text in texts if "fermo" in text.lower()]) == 1
+    print(f"\n/status {waits[0]:.2f} s, /stop {waits[1]:.2f} s while the store was locked")
