@@ -6,6 +6,8 @@ import statistics
 import time
 from typing import Any
 
+import pytest
+
 from tests.acceptance.scenes import repetitions
 from tests.bench.figures import resident_mb
 from tests.bench.town import Town, open_town
@@ -27,6 +29,7 @@ def p95(waits: list[float]) -> float:
     return sorted(waits)[int(len(waits) * 0.95)]
 
 
+@pytest.mark.timeout(900)
 def test_five_hundred_chats_are_answered_in_order_while_two_are_stuck() -> None:
     """Figures are printed; asserted is what they mean: nothing lost, mixed or out of order, and
     neither a model that thinks for long nor a chat that Telegram takes slowly holds others up."""
@@ -91,6 +94,7 @@ def _text(event: dict[str, Any]) -> str:
     return str((event.get("message") or {}).get("text") or "")
 
 
+@pytest.mark.timeout(900)
 def test_ten_thousand_messages_of_a_stranger_hold_the_host_up_by_nothing() -> None:
     """The stranger's words are not kept: the database grows by next to nothing, and the host is
     answered in between."""
