@@ -25,6 +25,7 @@ FIGURES = {
     "journal": ("new_file.median_ms", "overwriting.median_ms", "commits.p95_ms"),
     "tokens": ("simple.it.tokens", "metis.en.tokens", "simple.en.shared_prefix"),
     "messages": ("plain_answer.p95_ms", "one_tool.median_ms", "plain_answer.budget_p95_ms"),
+    "flood": ("answered", "crowd.p95_ms", "alone.p95_ms", "memory_mib.after"),
     "crowd": ("plain.answered", "plain.chats_in_order", "one_tool.p95_ms"),
     "start": ("start_to_first_poll.median_ms", "first_turn.median_ms"),
     "memory": ("idle_mb", "after_turns_mb"),

@@ -32,6 +32,7 @@ PARTS = (
     "tokens",
     "messages",
     "crowd",
+    "flood",
     "start",
     "memory",
     "model",
