@@ -138,7 +138,6 @@ class TelegramChannel:
             store=store,
             turns=turns,
             commands=self._commands,
-            handlers=handlers,
             pending=lambda: self._workers,
             texts=texts,
             lang=lang,

@@ -16,7 +16,6 @@ from telegram.error import TelegramError
 
 from bot.telegram import pacing
 from bot.telegram.commands import Commands
-from bot.telegram.handlers import Handlers
 from bot.telegram.inbound import Command, Tap, read
 from bot.telegram.pacing import Pace
 from bot.telegram.ports import Pending, Turns
@@ -45,13 +44,12 @@ class Express:
         store: Database,
         turns: Turns,
         commands: Commands,
-        handlers: Handlers,
         pending: Callable[[], Pending],
         texts: Texts,
         lang: str,
     ) -> None:
         self._bot, self._bot_id, self._store, self._turns = bot, bot_id, store, turns
-        self._commands, self._handlers, self._pending = commands, handlers, pending
+        self._commands, self._pending = commands, pending
         self._texts, self._lang = texts, lang
         # By number, the oldest first; a few are kept, so that what is brought again is known.
         self._told: dict[int, None] = {}
@@ -93,7 +91,7 @@ class Express:
             return
         if isinstance(heard, Tap):
             self._note(raw)  # answered; worked when it is stored
-            self._handlers.hear_tap(heard.query_id)
+            await self._bot.answer_callback_query(heard.query_id)
             return
         lang = actor.lang or heard.origin.lang or self._lang
         text = await self._answer(heard, actor, lang)

@@ -122,6 +122,8 @@ class Poller:
             return None if quiet else offset
         self._heard_at = now
         next_offset = int(max(ids)) + 1
+        # What comes in one answer is worked in the order in which it was written.
+        updates.sort(key=_number)
 
         async def peek() -> list[Any]:
             # The same offset again: nothing is acknowledged by looking.
@@ -170,3 +172,8 @@ class Poller:
             log.warning("409 not settled", extra={"error": type(error).__name__})
         # The other one's request must end first; hurrying would only throw each other out.
         await asyncio.sleep(LONG_POLL_S + _AFTER_RIVAL_S)
+
+
+def _number(update: Any) -> int:
+    number = update.get("update_id") if isinstance(update, dict) else None
+    return number if isinstance(number, int) else -1

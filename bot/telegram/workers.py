@@ -112,9 +112,12 @@ class Workers:
         if self._leftover_id < 0:  # the first look, before the first poll has stored anything
             self._leftover_id = rows[-1].id if rows else 0
         for row in rows:
+            was_told = self._express is not None and self._express.was_told(row)
             match lane(row.body.get("update")):
-                case Lane.PAST if self._express is not None and self._express.was_told(row):
+                case Lane.PAST if was_told and self._express is not None:
                     self._start(self._express.close(row))
+                case Lane.TAP if was_told:
+                    self._enqueue(row)
                 case Lane.PAST:
                     self._start(self._handlers.work_past(row, pending=self))
                 case Lane.TAP:

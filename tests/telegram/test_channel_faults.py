@@ -284,3 +284,23 @@ def test_update_delivered_again_is_answered_once(world):
 
     world.expect_none("alice", 0.3)
     assert world.texts("alice") == ["uno", "due", "tre"]
+
+
+def test_updates_that_come_in_the_wrong_order_or_twice_are_worked_once_and_in_order(world):
+    world.know("alice")
+    world.start_bot()
+    world.say("alice", "echo prima")
+    world.expect("alice", "^prima$")
+
+    async def say():
+        before = len(world.tg.updates)
+        for n in range(6):
+            await world.tg.user_send(world.names["alice"], world.names["alice"], f"echo {n}")
+        world.tg.updates[before:] = [u for u in world.tg.updates[before:][::-1] for _ in range(2)]
+
+    world._run(say())
+    world.expect("alice", "^5$")
+    world.say("alice", "echo fine")
+    world.expect("alice", "^fine$")
+
+    assert world.texts("alice") == ["prima", *"012345", "fine"]

@@ -38,7 +38,9 @@ def test_control_lane_answers_while_the_store_takes_nothing(world):
     world.expect("alice", kind="action")
     blocker = sqlite3.connect(world.home / "private" / "metnos.db", isolation_level=None)
     blocker.execute("BEGIN IMMEDIATE")
-    waits = []
+    asked = time.time()
+    world.tap("alice", "a-button-of-long-ago")
+    waits = [world.expect("alice", kind="answer")["t"] - asked]
     for words, answer in (("/status", "slow 600 mai"), ("/stop", "Mi fermo")):
         asked = time.time()
         world.say("alice", words)
@@ -53,4 +55,8 @@ def test_control_lane_answers_while_the_store_takes_nothing(world):
     texts = world.texts("alice")
     assert len([text for text in texts if "Attivo da" in text]) == 1
     assert len([text for text in texts if "fermo" in text.lower()]) == 1
-    print(f"\n/status {waits[0]:.2f} s, /stop {waits[1]:.2f} s while the store was locked")
+    world.assert_clean()
+    print(
+        f"\nwhile the store was locked: tap {waits[0]:.2f} s, /status {waits[1]:.2f} s, "
+        f"/stop {waits[2]:.2f} s"
+    )
