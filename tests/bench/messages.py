@@ -1,4 +1,7 @@
-"""Update in → reply out over HTTP, the model answering at once: a plain answer, one tool."""
+"""Update in → reply out over HTTP, the model answering at once: a plain answer, one tool.
+
+And what it costs to lay a full message out: prose of all kinds, and a table.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from bot.telegram.formatting import render
+from core.messages import Block, Reply
 from tests.bench.figures import cpu_s, spread, times
 from tests.bench.town import Town, open_town
 
@@ -17,6 +22,13 @@ _KINDS = (
     ("plain", 50, {"budget_p95_ms": 30, "ten_line_bot_p95_ms": 8, "best_peer_p95_ms": 25}),
     ("clock", 20, {"budget_p95_ms": 45, "best_peer_p95_ms": 49}),
 )
+_PROSE = (
+    "Testo **forte**, `codice` e [un luogo](https://a.example/x).\n\n- uno\n- due\n\n"
+    "```py\nx = 1\n```\n\n" * 60
+)[:4096]
+_TABLE = ("| Nome | Peso | Quando |\n|---|--:|---|\n" + "| file.pdf | 12,5 kB | ieri |\n" * 200)[
+    :4096
+]
 _NAMES = {"plain": "plain_answer", "clock": "one_tool"}
 
 
@@ -36,7 +48,18 @@ def run(argv: Sequence[str] = ()) -> dict[str, Any]:
                 for now, then in zip(cpu_s(pid), before, strict=True)
             )
             figures[_NAMES[kind]] = spread(waits, **beside, cpu_ms=own, executors_cpu_ms=children)
+    for name, text in (("layout_prose", _PROSE), ("layout_table", _TABLE)):
+        figures[name] = spread(_laid_out(text, times(100, least=5)), characters=len(text))
     return figures
+
+
+def _laid_out(text: str, count: int) -> list[float]:
+    reply, waits = Reply((Block("prose", text),), "it"), []
+    for _ in range(count):
+        began = time.perf_counter()
+        render(reply)
+        waits.append(time.perf_counter() - began)
+    return waits
 
 
 def _asked(town: Town, kind: str, count: int) -> list[float]:
