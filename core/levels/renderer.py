@@ -21,6 +21,9 @@ from core.messages import Block
 from core.observation import Observation
 
 MOST_LISTED = 8
+# A longer path is shortened where it is only named, not where it is the answer.
+MOST_PATH = 60
+_KEPT_AT_START, _KEPT_AT_END = 2, 2
 MOST_TEXT = 12_000
 
 _MISSING = object()
@@ -56,7 +59,7 @@ class Renderer:
     def error(self, error: ErrorInfo) -> str:
         """The error's text in the person's language."""
         params = {
-            name: self.path(value) if isinstance(value, str) else value
+            name: self.short_path(value) if isinstance(value, str) else value
             for name, value in error.params.items()
             if value not in (None, "")
         }
@@ -68,6 +71,14 @@ class Renderer:
         """A path as people write it: the home as `~`, and on one line whatever it holds, since
         anybody may have named that file."""
         return one_line(self._from_home(value))
+
+    def short_path(self, value: str) -> str:
+        """A path in a sentence: of a long one the first folder, the last one and the name."""
+        path = self.path(value)
+        parts = path.split("/")
+        if len(path) <= MOST_PATH or len(parts) <= _KEPT_AT_START + _KEPT_AT_END:
+            return path
+        return "/".join([*parts[:_KEPT_AT_START], "…", *parts[-_KEPT_AT_END:]])
 
     def _from_home(self, value: str) -> str:
         if value == self.home or value.startswith(self.home.rstrip("/") + "/"):
@@ -209,7 +220,7 @@ class Renderer:
             name = str(entry.get("path") or entry.get("url") or entry.get("name") or "")
             error = entry.get("error")
             reason = self.error(ErrorInfo.from_json(error)) if isinstance(error, Mapping) else ""
-            lines.append(f"• {self.path(name)}: {reason}" if name else f"• {reason}")
+            lines.append(f"• {self.short_path(name)}: {reason}" if name else f"• {reason}")
         return "\n".join(lines)
 
 

@@ -175,6 +175,9 @@ class Terminator:
             text = renderer.failures([e for e in last.entries or () if e.get("ok") is False])
         else:
             text = renderer.error(error)
+            hint = f"next.{error.code.value}"
+            if self.texts.has(hint, renderer.lang):
+                text = f"{text} {self.texts.say(hint, renderer.lang)}"
         if kind is not FinalKind.LOOP_BREAK:
             return text
         loop = self.texts.say(f"error.{ErrorCode.LOOP_BREAK.value}", renderer.lang)
@@ -228,7 +231,7 @@ class Terminator:
         """One line per kind of change that was wanted and not made."""
         lines: list[str] = []
         for undone in undone_of(state):
-            what = self._named([renderer.path(name) for name in undone.names], renderer.lang)
+            what = self._named([renderer.short_path(name) for name in undone.names], renderer.lang)
             key = f"undone.{undone.verb}" if what else "undone.rest"
             if not self.texts.has(key, renderer.lang):
                 key = "undone.other"
@@ -243,7 +246,7 @@ class Terminator:
             if effects is Effects.NONE:
                 continue
             names = _changed(record)
-            what = self._named([renderer.path(name) for name in names], renderer.lang)
+            what = self._named([renderer.short_path(name) for name in names], renderer.lang)
             key = f"effect.{verb_of(record.tool)}"
             if not self.texts.has(key, renderer.lang):
                 key = "effect.other"

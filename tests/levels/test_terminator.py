@@ -290,3 +290,30 @@ def test_close_leaves_a_promise_that_a_task_keeps() -> None:
 
     assert "Ti ricorderò alle 18." in closing.reply.plain
     assert closing.unbacked == ()
+
+
+@pytest.mark.parametrize(
+    ("lang", "said"),
+    [
+        ("it", "Non esiste (~/notes/a.md). Controlla il nome, oppure chiedimi di cercarlo."),
+        ("en", "It does not exist (~/notes/a.md). Check the name, or ask me to look for it."),
+    ],
+)
+def test_failure_says_what_happened_what_was_not_done_and_what_next(lang: str, said: str) -> None:
+    missing = record(1, "read_files", MISSING, paths=["/h/notes/a.md"])
+
+    closing = end(missing, kind=FinalKind.ERROR, error=MISSING.error, lang=lang)
+
+    first, *rest = [block.text for block in closing.reply.blocks]
+    assert first == said
+    assert len(rest) == 2
+    assert "f00df0" in rest[-1]
+
+
+def test_long_paths_are_shortened_in_the_middle_where_they_are_only_named() -> None:
+    path = "/h/Documenti/lavoro/2026/clienti/ferramenta-rossi/ordini/marzo/ordine-12.md"
+
+    closing = end(wrote(1, path), answer="Ecco.", request="scrivi")
+
+    assert "~/Documenti/…/marzo/ordine-12.md" in closing.reply.plain
+    assert "ferramenta" not in closing.reply.plain
