@@ -16,7 +16,8 @@ from typing import Literal
 
 from core.catalog.lexicon import fold
 from core.levels.amounts import UNITS
-from core.levels.meaning_words import MeaningWords, load_words, spelt
+from core.levels.meaning_draft import Draft
+from core.levels.meaning_words import MeaningWords, as_it_stands, load_words, spelt
 
 MAX_CHARS = 600
 """Beyond this a request is a text of its own, and not compared."""
@@ -114,6 +115,7 @@ class _Piece:
     name: str
     raw: str
     said: tuple[str, ...] = ()
+    lang: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,15 +166,19 @@ def _phrases(run: Sequence[_Word], words: MeaningWords) -> Iterator[_Piece]:
             named = run[at].raw[:1].isupper() and not run[at].opens
             yield _Piece("name" if named else "word", texts[at], raw, said)
         else:
-            yield _Piece(phrase.kind, phrase.name, raw, said)
+            kind, name = as_it_stands(phrase, said)
+            yield _Piece(kind, name, raw, said, phrase.lang)
         at += size
 
 
+_LETTERS = frozenset("ABCDEFGHJKLMNOPQRSTUVWXYZ")
 _BRANDS = frozenset("telegram excel internet windows linux gmail outlook".split())
 
 
 def _is_named(word: _Word, kind: str) -> bool:
     """Whether a capital inside a sentence makes a common word a name (`in Documents`)."""
+    if len(word.raw) == 1 and word.raw in _LETTERS and not word.opens:
+        return True  # `from A to Z`
     return (
         kind in {"thing", "trait", "degree", "action"}
         and not word.opens
@@ -184,26 +190,10 @@ def _is_named(word: _Word, kind: str) -> bool:
 
 # -- putting together -----------------------------------------------------------------------------
 
-_ONE = frozenset("un uno una an".split())
-_SINGULAR = frozenset("il lo la l".split())
-_PLURAL = frozenset("i gli le".split())
 # Roles that tell two requests apart also where what follows is known.
-_TELLING = frozenset("with to near before after over under about within".split())
-_DANGLING = frozenset("near before after over under".split())
-_SUPERLATIVES = {
-    "old": "oldest",
-    "new": "newest",
-    "big": "biggest",
-    "small": "smallest",
-    "heavy": "heaviest",
-    "light": "lightest",
-    "high": "highest",
-    "low": "lowest",
-    "long": "longest",
-    "short": "shortest",
-}
-_MOST = frozenset({"heaviest", "highest", "biggest"})
-_LEAST = frozenset({"lightest", "lowest", "smallest"})
+_TELLING = frozenset("with to near before after over under about within from at".split())
+# Roles that count only beside some deeds; Italian `a` and English `a` are one word.
+_SOFT = frozenset("at a of".split())
 _VALUES = frozenset({"url", "mail", "path", "number", "quoted", "name", "word"})
 
 
@@ -211,20 +201,18 @@ class _Reader:
     """Puts the pieces of one request together."""
 
     def __init__(self) -> None:
-        self._deeds: list[str] = []
-        self._things: list[str] = []
-        self._traits: list[str] = []
-        self._degrees: list[str] = []
+        self._draft = Draft()
         self._values: list[Value] = []
+        self._deed_of: list[int] = []
         self._words: list[str | None] = []
         self._moving = False
         self._not = False
         self._role = ""
-        self._numbers: set[str] = set()
         self._joins = self._counts = False
 
     def take(self, piece: _Piece) -> None:
         kind = piece.kind
+        self._draft.step(piece.lang)
         if kind in _VALUES:
             self._value(piece)
             return
@@ -233,12 +221,22 @@ class _Reader:
         match kind:
             case "little":
                 return
+            case "weak":
+                self._draft.weak(piece.name)
             case "window":
                 self._moving = True
             case "not":
                 self._not = not self._not
+                self._draft.breaks()
             case "role":
-                self._role = piece.name
+                if piece.name not in _SOFT:
+                    self._role = piece.name
+                    self._draft.breaks()
+                elif not self._role:
+                    self._role = piece.name
+            case "number":
+                self._add(Value("number", piece.name, piece.raw, self._marked(self._role)))
+                self._words[-len(piece.raw.split()) :] = [None]
             case _:
                 self._known(kind, piece)
 
@@ -262,35 +260,47 @@ class _Reader:
             )
             self._counts = False
             return
-        self._values.append(Value(kind, piece.name, piece.raw, self._marked(self._role)))
+        self._add(Value(kind, piece.name, piece.raw, self._marked(self._role)))
         self._words.append(None)
         self._joins, self._counts = kind in {"name", "word"}, kind == "number"
+
+    def _add(self, value: Value) -> None:
+        self._values.append(value)
+        self._deed_of.append(len(self._draft.deeds))
+        self._draft.breaks()
         self._rest()
 
     def _known(self, kind: str, piece: _Piece) -> None:
-        if kind == "number":
-            self._values.append(Value("number", piece.name, piece.raw, self._marked(self._role)))
-            self._words[-len(piece.raw.split()) :] = [None]
-            self._rest()
-            return
         if kind == "thing" and self._role == "by":
             # `by sender` tells how, wherever it stands.
-            self._traits.append(self._marked(f"by:{piece.name}"))
-            self._rest()
-            return
-        role = f"{self._role}:" if self._role in _TELLING and kind != "action" else ""
-        into = {
-            "action": self._deeds,
-            "thing": self._things,
-            "trait": self._traits,
-            "degree": self._degrees,
-        }[kind]
-        into.append(self._marked(f"{role}{piece.name}"))
-        if kind == "thing":
-            if len(piece.said) > 1 and piece.said[0] in _ONE:
-                self._traits.append("one")
-            self._numbers.add(_number(piece.said))
+            self._draft.trait(self._marked(f"by:{piece.name}"), piece.lang)
+        elif kind == "action" and self._is_adjective(piece):
+            self._draft.trait(self._marked("seen"), piece.lang)
+        elif kind == "trait" and self._is_order(piece):
+            deed = {"active": "enable"}.get(piece.name, piece.name)
+            self._draft.add("action", self._marked(deed), piece.said, piece.lang)
+        else:
+            role = f"{self._role}:" if self._role in _TELLING and kind != "action" else ""
+            self._draft.add(kind, self._marked(f"{role}{piece.name}"), piece.said, piece.lang)
         self._rest()
+
+    def _is_order(self, piece: _Piece) -> bool:
+        """`attiva le notifiche`, `vuota il cestino`: an adjective follows its noun."""
+        return (
+            piece.said[-1] in {"attiva", "vuota"}
+            and not self._draft.things
+            and not self._values
+            and not self._draft.deeds
+        )
+
+    def _is_adjective(self, piece: _Piece) -> bool:
+        """`archive read mail`, `mark all mail read`: what was read, beside a deed."""
+        beside = self._draft.last in {"action", "trait"} or self._draft.deeds == ["mark"]
+        return (
+            piece.name == "read"
+            and piece.said[-1] == "read"
+            and (bool(self._draft.deeds) and beside and piece.said[0] not in {"and", "then", "to"})
+        )
 
     def _marked(self, name: str) -> str:
         return f"not:{name}" if self._not else name
@@ -301,82 +311,17 @@ class _Reader:
     def meaning(self) -> Meaning:
         if self._not or self._role in _DANGLING:
             # Something is turned round, or meant, that was not understood.
-            self._traits.append(f"{'not' if self._not else self._role}:?")
-        self._settle()
+            self._draft.trait(f"{'not' if self._not else self._role}:?", "")
+        deeds, things, traits = self._draft.settled()
+        roles = self._draft.roles([value.role for value in self._values], self._deed_of)
         return Meaning(
-            tuple(self._deeds),
-            tuple(dict.fromkeys(self._things)),
-            (*sorted(set(self._traits)), *(f"~{one}" for one in self._degrees)),
-            tuple(self._values),
+            deeds,
+            things,
+            traits,
+            tuple(replace(v, role=role) for v, role in zip(self._values, roles, strict=True)),
             tuple(self._words),
             self._moving,
         )
 
-    def _settle(self) -> None:
-        """What goes without saying, and what means the same only beside something else."""
-        things, traits, degrees = self._things, self._traits, self._degrees
-        if "fresh" in traits and {"mail", "message"} & set(things):
-            _rename(traits, {"fresh": "unread"})
-        if "mail" in things:
-            _drop(things, "message")
-            _drop(traits, "received")
-        if {"address", "weather", "forecast"} & set(things):
-            _drop(things, "here")
-        if "weather" in things:
-            _drop(traits, "how")
-        if self._deeds == ["undo"]:
-            _drop(things, "last_action")
-        if "process" in things:
-            _rename(traits, {"active": "running", "not:active": "not:running"})
-            for one in ("memory", "cpu"):
-                if one in things:
-                    _drop(things, one)
-                    traits.append(f"by:{one}")
-        if "first" in traits:
-            _rename(degrees, _SUPERLATIVES)
-        if {"by:memory", "by:cpu"} & set(traits):
-            for said, meant in (("more", "heaviest"), ("less", "lightest")):
-                if said in traits:
-                    _drop(traits, said)
-                    degrees.append(meant)
-            _rename(degrees, dict.fromkeys(_MOST, "heaviest") | dict.fromkeys(_LEAST, "lightest"))
-        self._settle_order()
 
-    def _settle_order(self) -> None:
-        deeds, things, traits, degrees = self._deeds, self._things, self._traits, self._degrees
-        if not any(one in _SUPERLATIVES.values() for one in degrees):
-            return
-        if "sort" not in deeds and "first" not in traits:
-            # `the largest file` is one, `the largest files` are some.
-            traits.append("of:" + "".join(sorted(self._numbers)))
-            return
-        _drop(deeds, "sort")
-        _drop(traits, "first")
-        traits.append("in_order")
-        # What it is ordered by goes without saying.
-        for measure, said in (
-            ("day_date", {"oldest", "newest"}),
-            ("size", {"biggest", "smallest"}),
-        ):
-            if said & set(degrees):
-                _drop(things, measure)
-                _drop(traits, f"by:{measure}")
-
-
-def _number(said: Sequence[str]) -> str:
-    """Whether a thing was named as one (`1`) or as several (`n`); `?` and its word when that
-    cannot be told."""
-    before, word = (said[0], said[-1]) if len(said) > 1 else ("", said[-1] if said else "")
-    if before in _PLURAL or word.endswith("s"):
-        return "n"
-    if before in _SINGULAR:
-        return "1"
-    return "n" if word.endswith("i") else f"?{word}"
-
-
-def _drop(names: list[str], name: str) -> None:
-    names[:] = [one for one in names if one != name]
-
-
-def _rename(names: list[str], meant: dict[str, str]) -> None:
-    names[:] = [meant.get(one, one) for one in names]
+_DANGLING = frozenset("near before after over under".split())

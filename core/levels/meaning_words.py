@@ -5,6 +5,7 @@ Read from the package once; what it says is described at its head.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ class Phrase:
     kind: str
     name: str
     words: tuple[str, ...]
+    lang: str = ""
 
 
 class MeaningWords:
@@ -32,8 +34,11 @@ class MeaningWords:
         self.prefixes: set[str] = set()
         for kind, concepts in table.items():
             for name, said in concepts.items():
-                for text in f"{said.get('it', '')} {said.get('en', '')}".split():
-                    self._add(Phrase(kind, name, tuple(text.split("_"))))
+                for lang, texts in said.items():
+                    for text in texts.split():
+                        shared = all(text in one.split() for one in said.values())
+                        words = tuple(text.split("_"))
+                        self._add(Phrase(kind, name, words, "" if shared else lang))
         for phrases in (*self._exact.values(), *self._open.values()):
             phrases.sort(key=lambda one: (len(one.words), _weight(one)), reverse=True)
 
@@ -75,6 +80,48 @@ def _fits(pattern: str, word: str) -> bool:
     return word.startswith(pattern[:-1]) if pattern.endswith("*") else word == pattern
 
 
+# -- words of two kinds ---------------------------------------------------------------------------
+
+# Before an English verb that is a noun or an adjective too, or an Italian one that is a noun.
+_NO_VERB_AFTER = frozenset(
+    """the my your our all any are is was were no some every each still which what many of show
+    list find see display in from for with by as an only la le una delle della l alla alle nella
+    nei dai ai i dei sui con cartella cartelle folder folders file
+    files archivi archivio documenti""".split()
+)
+_TWOFOLD = frozenset(
+    """open read download copy update call share mark play forward reply answer book backup move
+    start stop archive duplicate save reserve pause change edit post put copia modifica chiama
+    carica segna sposta archivia cambia zip""".split()
+)
+_AS_NOUN = {
+    "open": ("trait", "open"),
+    "read": ("trait", "seen"),
+    "download": ("thing", "download_item"),
+    "archive": ("thing", "archive"),
+    "compress": ("thing", "zip"),
+}
+# Deeds whose participles (`cancellati`) tell what was done before, and ask for nothing.
+_PAST = frozenset(
+    """delete cancel empty move copy rename create add send forward reply open close download
+    upload save compress unpack convert enable disable run stop share mark update install undo
+    restore archive restart""".split()
+)
+_PARTICIPLE = re.compile(r"\w{3,}(?:at|ut|it)[oaie]$")
+
+
+def as_it_stands(phrase: Phrase, said: Sequence[str]) -> tuple[str, str]:
+    """Kind and name of a phrase where it stands; `said` are its words after the one before."""
+    if phrase.kind != "action" or len(phrase.words) > 1:
+        return phrase.kind, phrase.name
+    before, word = (said[0] if len(said) > 1 else ""), said[-1]
+    if phrase.name in _PAST and _PARTICIPLE.match(word):
+        return "trait", f"was_{phrase.name}"
+    if word in _TWOFOLD and before in _NO_VERB_AFTER:
+        return _AS_NOUN.get(phrase.name, ("thing", f"a_{phrase.name}"))
+    return phrase.kind, phrase.name
+
+
 @lru_cache(maxsize=1)
 def load_words() -> MeaningWords:
     path = Path(__file__).parent / "words" / "meaning.toml"
@@ -85,12 +132,23 @@ def load_words() -> MeaningWords:
 # -- spelling -------------------------------------------------------------------------------------
 
 _TRANSPOSE_FROM, _DOUBLE_FROM, _EDIT_FROM = 3, 4, 6
+_LONGEST_ENDING = 3
+
+
+@lru_cache(maxsize=1)
+def real_words() -> frozenset[str]:
+    """Words of both languages that are one slip away from a listed one and are no slips."""
+    path = Path(__file__).parent / "words" / "real.txt"
+    lines = path.read_text("utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
 
 
 def spelt(word: str, shown: str, words: MeaningWords) -> str:
     """The word as the list spells it, when it is plainly a slip; else as it is. Names (a capital
     inside the text) are left alone by the caller's folding, short words by length."""
     if words.knows(word) or len(word) < _TRANSPOSE_FROM or (shown[:1].isupper() and shown[1:2]):
+        return word
+    if word in real_words():
         return word
     found = _slips(word)
     return found if found is not None else word
@@ -100,14 +158,13 @@ def spelt(word: str, shown: str, words: MeaningWords) -> str:
 def _slips(word: str) -> str | None:
     """The only listed word that one slip makes this word of, or the listed beginning of one."""
     words = load_words()
+    swapped = {made for made in _swapped(word) if made in words.known or _opens(made, words)}
+    if len(swapped) == 1:
+        return swapped.pop()
     found = {
         made
         for made in _one_slip_from(word)
-        if made in words.known
-        or (
-            len(made) >= _EDIT_FROM
-            and any(made[:n] in words.prefixes for n in range(5, len(made) + 1))
-        )
+        if made in words.known or (len(made) >= _EDIT_FROM and _opens(made, words))
     }
     whole = {made for made in found if made in words.known}
     best = whole or found
@@ -115,6 +172,12 @@ def _slips(word: str) -> str | None:
         return best.pop()
     phrases = {_concept(made, words) for made in best}
     return sorted(best)[0] if len(phrases) == 1 and None not in phrases else None
+
+
+def _opens(made: str, words: MeaningWords) -> bool:
+    """Whether a listed beginning fits, with no more than an ending after it."""
+    shortest = max(5, len(made) - _LONGEST_ENDING)
+    return any(made[:size] in words.prefixes for size in range(shortest, len(made) + 1))
 
 
 def _concept(word: str, words: MeaningWords) -> str | None:
@@ -125,10 +188,8 @@ def _concept(word: str, words: MeaningWords) -> str | None:
 def _one_slip_from(word: str) -> Iterable[str]:
     """Words from which one slip of the fingers makes this one. The first letter is right, but for
     a transposition."""
+    yield from _swapped(word)
     size = len(word)
-    for at in range(size - 1):  # two letters changed places
-        if word[at] != word[at + 1]:
-            yield word[:at] + word[at + 1] + word[at] + word[at + 2 :]
     if size < _DOUBLE_FROM:
         return
     for at in range(size):  # a letter doubled, or one of two left out
@@ -144,3 +205,10 @@ def _one_slip_from(word: str) -> Iterable[str]:
                 yield word[:at] + letter + word[at + 1 :]
         if at < size:
             yield word[:at] + word[at + 1 :]
+
+
+def _swapped(word: str) -> Iterable[str]:
+    """Two letters changed places."""
+    for at in range(len(word) - 1):
+        if word[at] != word[at + 1]:
+            yield word[:at] + word[at + 1] + word[at] + word[at + 2 :]
