@@ -42,6 +42,7 @@ _COUNT = "a whole number, 0 for no limit"
 _AMOUNT = "an amount of money, 0 for no limit"
 _WEBHOOK_URL = "the public address of the bot, with https://"
 _SHARED = "16 to 256 letters, digits, - and _, known to nobody else"
+_FOLDER = "the name of a folder inside the first open one, without dots in front"
 _SERVICE = f"{_ADDRESS}, or off"
 
 PUBLIC_PHOTON = "https://photon.komoot.io"
@@ -90,6 +91,13 @@ def _shared(value: SecretStr) -> SecretStr:
     return SecretStr(secret)
 
 
+def _folder_name(value: str) -> str:
+    parts = value.strip().strip("/").split("/")
+    if any(not part.strip() or part.startswith(".") or not part.isprintable() for part in parts):
+        raise ValueError(_FOLDER)
+    return "/".join(parts)
+
+
 def _full_path(value: Path) -> Path:
     try:
         return value.expanduser().absolute()
@@ -102,6 +110,7 @@ Service = Annotated[str, AfterValidator(_service)]
 Key = Annotated[SecretStr, AfterValidator(_header)]
 WebhookUrl = Annotated[str, AfterValidator(_webhook_url)]
 WebhookSecret = Annotated[SecretStr, AfterValidator(_shared)]
+FolderName = Annotated[str, AfterValidator(lambda value: _folder_name(value) if value else "")]
 FullPath = Annotated[Path, AfterValidator(_full_path)]
 
 
@@ -162,6 +171,11 @@ class Settings(BaseSettings):
     metnos_guest_money_per_day: float = Field(0.0, ge=0)
     metnos_tokens_per_day: int = Field(0, ge=0)
     metnos_money_per_day: float = Field(0.0, ge=0)
+    metnos_inbox_folder: FolderName = ""
+    metnos_guest_files_mb: int = Field(500, ge=0, le=1_000_000)
+    metnos_transcribe_url: Address | None = None
+    metnos_transcribe_model: str = "whisper-1"
+    metnos_transcribe_api_key: Key | None = None
     metnos_judge_threshold: float = Field(0.30, ge=0, le=1)
     metnos_unsafe_no_cage: bool = False
     metnos_log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -212,7 +226,12 @@ class Settings(BaseSettings):
     @property
     def secrets(self) -> tuple[str, ...]:
         """Values that must never stand in a log or a message."""
-        keys = [self.telegram_bot_token, self.metnos_llm_api_key, self.metnos_webhook_secret]
+        keys = [
+            self.telegram_bot_token,
+            self.metnos_llm_api_key,
+            self.metnos_webhook_secret,
+            self.metnos_transcribe_api_key,
+        ]
         keys += [tier.api_key for tier in self.tiers.values()]
         return tuple(key.get_secret_value() for key in keys if key is not None)
 
@@ -237,6 +256,10 @@ _ALLOWED: Mapping[str, str] = {
     "metnos_guest_money_per_day": _AMOUNT,
     "metnos_tokens_per_day": _COUNT,
     "metnos_money_per_day": _AMOUNT,
+    "metnos_inbox_folder": _FOLDER,
+    "metnos_guest_files_mb": "megabytes, a whole number from 0 to 1000000",
+    "metnos_transcribe_url": _ADDRESS,
+    "metnos_transcribe_api_key": _KEY,
     "metnos_judge_threshold": "a number from 0 to 1",
     "metnos_home": _PATH,
     "metnos_log_file": _PATH,

@@ -7,7 +7,6 @@ that also queues its reply; an inbound delivered twice runs once. Knows no chann
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 import logging
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from core.errors import (
     ModelError,
     to_error_info,
 )
+from core.execution.context import TurnContext
 from core.execution.invoke import Gate
 from core.execution.recovery import settle_effects, turns_left
 from core.execution.undo import Undo
@@ -31,17 +31,19 @@ from core.i18n import Texts
 from core.language import clean_request
 from core.levels.engines import Engines
 from core.levels.fastpath import Fastpath
-from core.levels.runner import Runner
+from core.levels.runner import Outcome, Runner
 from core.llm.tiers import Tiers
 from core.messages import (
     Actor,
     ChatAddress,
+    FinalKind,
     Inbound,
     InboundKind,
     Reply,
     Role,
     TurnClosed,
     TurnEvent,
+    TurnStarted,
 )
 from core.redaction import redact
 from core.store import actors, turns
@@ -49,6 +51,7 @@ from core.store.stores import Stores
 from core.store.turn_log import TurnLog, append_missing
 from core.turn_buttons import buttons
 from core.turn_ends import TurnEnds
+from core.turn_given import WORDLESS, asked_what, given_by, is_wordless
 from core.turn_memory import TurnMemory
 from core.turn_public import PublicTurns
 from core.turn_resume import TurnResume
@@ -60,7 +63,6 @@ from core.turn_walk import TurnWalk
 
 log = logging.getLogger(__name__)
 
-CONVERSATION_AGE = dt.timedelta(hours=2)
 CONVERSATION_TURNS = 3
 
 
@@ -294,6 +296,7 @@ class Turns:
             if taken is not None:
                 await self._tell(taken, queue, inbound.address)
                 return
+        given = given_by(inbound, talk, now)
         request = clean_request(inbound.text) if begun is None else begun.request
         turn_id = self._clock.new_id() if former is None else former.id
         context = self._setup.context(
@@ -303,12 +306,7 @@ class Turns:
             self._setup.lang(actor, inbound, request),
             now,
             request[:MAX_REQUEST],
-            talk=[
-                (e.request, e.answer, e.external)
-                for e in talk
-                if now - e.ended_at <= CONVERSATION_AGE
-            ],
-            quoted=inbound.quoted,
+            **given.to_context(),
             rights=rights,
             interactive=inbound.is_interactive,
             scheduled=inbound.kind is InboundKind.SCHEDULED,
@@ -329,12 +327,25 @@ class Turns:
                     conversation=inbound.address.key,
                     message_ref=inbound.message_ref,
                     lang=context.lang,
-                    request=redact(context.request),
+                    request=redact(context.request) or WORDLESS,
+                    given=given.to_store(),
                     now=now,
                 )
+        if is_wordless(inbound, request):
+            await self._end_wordless(inbound, context, queue)
+            return
         state = begun or TurnState(turn_id, context.request)
         refusal = None if begun else refusal_of(inbound, request, context)
         await self._walker.through(context, state, queue, refusal=refusal)
+
+    async def _end_wordless(
+        self, inbound: Inbound, context: TurnContext, queue: asyncio.Queue[TurnEvent | None]
+    ) -> None:
+        """The end of a turn to which something was given without a word."""
+        queue.put_nowait(TurnStarted(context.turn_id, context.lang))
+        outcome = Outcome(TurnState(context.turn_id, WORDLESS), FinalKind.ASK)
+        words = asked_what(inbound, context, self._texts)
+        queue.put_nowait(await self._ends.close(context, outcome, closing=words))
 
     async def _answered(
         self, inbound: Inbound, actor: Actor, queue: asyncio.Queue[TurnEvent | None]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from core.clock import Clock
 from core.errors import ErrorCode, ErrorInfo
@@ -66,7 +67,7 @@ class Act:
     again: bool = False
     begins: TurnState | None = None
     talk: Sequence[tuple[str, str, bool]] = ()
-    quoted: str | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
     says: str = ""
     tells: tuple[Block, ...] = ()
     writes: Callable[[Transaction], Awaitable[None]] | None = None
@@ -193,7 +194,7 @@ class TurnActions:
             now,
             state.request,
             talk=act.talk,
-            quoted=act.quoted,
+            **act.given,
             rights=rights,
             interactive=press.inbound.is_interactive,
             alone=press.inbound.alone,

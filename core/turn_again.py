@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from core.store import suspensions, turns
 from core.store.stores import Stores
 from core.turn_actions import Act, Press
+from core.turn_given import from_stored
 from core.turn_question import talk_of
 from core.turn_state import TurnState
 
@@ -31,6 +32,6 @@ class AskAgain:
         return Act(
             settles="action.again.pressed",
             begins=TurnState("", stored.request),
-            quoted=data.get("quoted"),
+            given=from_stored(data),
             talk=talk_of(data),
         )

@@ -90,6 +90,8 @@ def ask(
             "programs": programs_of(context, state),
             "asked_at": context.now.isoformat(),
             "quoted": context.quoted,
+            "files": list(context.files),
+            "files_before": list(context.files_before),
             "scheduled": context.scheduled,
             "talk": [[e.request, e.answer, e.external] for e in context.conversation],
             "alone": None if context.alone is None else context.alone.key,

@@ -37,6 +37,7 @@ from core.store.stores import Stores
 from core.store.suspensions import Standing
 from core.turn_asking import Asking, answered
 from core.turn_ends import TurnEnds
+from core.turn_given import as_path, from_stored, is_not_for_voice, is_wordless
 from core.turn_keeping import is_late_secret, locked, toggle
 from core.turn_places import Emit, Places, place_of
 from core.turn_question import CANCEL, alone_of, are_same, decided, is_whole, talk_of
@@ -114,8 +115,12 @@ class TurnResume:
             return await self._pressed(inbound, actor, pressed, now, emit)
         if inbound.kind is InboundKind.LOCATION:
             return await self._located(inbound, actor, open_ones)
-        if inbound.kind is not InboundKind.TEXT:
+        if inbound.kind is InboundKind.FILE:
+            inbound = as_path(inbound, open_ones)
+        if inbound.kind not in {InboundKind.TEXT, InboundKind.VOICE}:
             return None
+        if is_wordless(inbound, inbound.text.strip()):
+            return None  # what others wrote answers nothing
         reply_to = _text(inbound.data.get("reply_to"))
         lang = self._setup.lang(actor, inbound, inbound.text)
         today = self._today(actor, now)
@@ -135,6 +140,12 @@ class TurnResume:
             return Taken(told) if told else None
         if dialog_answers.is_cancel(inbound.text):
             return await self._answer(inbound, actor, asked, None)
+        if inbound.kind is InboundKind.VOICE and is_not_for_voice(asked):
+            text = self._texts.say("dialog.not_by_voice", lang)
+            reply = Reply((Block("text", text),), lang, None, FinalKind.ERROR)
+            return Taken(
+                (TurnClosed("", FinalKind.ERROR, reply, ErrorInfo(ErrorCode.INVALID_ARGS)),)
+            )
         answer = dialog_answers.read_answer(asked, inbound.text, lang=lang, today=today)
         if answer is None:
             return await self._asking.missed(inbound, actor, asked)
@@ -304,7 +315,7 @@ class TurnResume:
             now,
             state.request,
             talk=talk_of(data),
-            quoted=data.get("quoted"),
+            **from_stored(data),
             rights=rights,
             interactive=inbound.is_interactive,
             scheduled=data.get("scheduled") is True,

@@ -13,6 +13,7 @@ from core.config import Settings
 from core.errors import ErrorCode, ErrorInfo
 from core.execution.context import Exchange, TurnContext, private_hosts_for
 from core.execution.guests import catalog_for
+from core.execution.incoming import inbox_folder, inbox_of
 from core.execution.paths import scope_for
 from core.i18n import Texts
 from core.language import choose_lang
@@ -24,6 +25,7 @@ from core.store.grants import Granted
 
 MOST_REMEMBERED = 300
 MAX_REQUEST = 20_000
+_WORDED = frozenset({InboundKind.TEXT, InboundKind.FILE, InboundKind.VOICE, InboundKind.SCHEDULED})
 
 
 HOUR = dt.timedelta(hours=1)
@@ -109,6 +111,8 @@ class TurnSetup:
         *,
         talk: Sequence[tuple[str, str, bool]] = (),
         quoted: str | None = None,
+        files: Sequence[str] = (),
+        files_before: Sequence[str] = (),
         rights: Rights | None = None,
         interactive: bool = True,
         scheduled: bool = False,
@@ -118,6 +122,7 @@ class TurnSetup:
         """`talk`: what was asked and answered before in this conversation, oldest first, and
         whether words from outside may stand in the answer."""
         granted, allowance = (rights.granted, rights.allowance) if rights else (Granted(), None)
+        scope = scope_for(actor, self._settings, granted)
         return TurnContext(
             turn_id=turn_id,
             actor=actor,
@@ -127,13 +132,16 @@ class TurnSetup:
             now=now,
             request=request,
             catalog=catalog_for(actor, self._loader.current(), granted.rights),
-            scope=scope_for(actor, self._settings, granted),
+            scope=scope,
             private_hosts=private_hosts_for(actor, self._settings, granted),
             conversation=tuple(
                 Exchange(said[:MOST_REMEMBERED], answer[:MOST_REMEMBERED], external)
                 for said, answer, external in talk
             ),
             quoted=quoted,
+            files=tuple(files),
+            files_before=tuple(files_before),
+            inbox=str(inbox_of(scope, inbox_folder(self._settings, self._texts))),
             services=self._settings.services,
             interactive=interactive,
             scheduled=scheduled,
@@ -145,7 +153,7 @@ class TurnSetup:
 
 def refusal_of(inbound: Inbound, request: str, context: TurnContext) -> ErrorInfo | None:
     """Why this inbound is nothing to work on."""
-    if inbound.kind not in {InboundKind.TEXT, InboundKind.SCHEDULED} or not request:
+    if inbound.kind not in _WORDED or not request:
         return ErrorInfo(ErrorCode.UNSUPPORTED)
     if len(request) > MAX_REQUEST:
         return ErrorInfo(ErrorCode.REQUEST_TOO_LONG, {"limit": MAX_REQUEST})

@@ -95,11 +95,17 @@ class Answers:
         return unkept if is_fault and not is_read else None
 
     async def said(
-        self, row_id: int, inbound: Inbound, stands: list[Standing], lang: str
+        self, row_id: int, inbound: Inbound | None, stands: list[Standing], lang: str
     ) -> Reply | None:
         """Run a request, or the answer to a question: a typed label is the tap that it means, and
-        what answers a secret is taken out of the chat. Returns the reply that is in no outbox."""
-        if (found := standing.pressed(stands, inbound.text)) is not None:
+        what answers a secret is taken out of the chat. None is no request. Returns the reply that
+        is in no outbox."""
+        if inbound is None:
+            return None
+        found = (
+            standing.pressed(stands, inbound.text) if inbound.kind is InboundKind.TEXT else None
+        )
+        if found is not None:
             question, token = found
             data = {"token": token, "message_id": question.message_id}
             inbound = replace(inbound, kind=InboundKind.CHOICE, text="", data=data)

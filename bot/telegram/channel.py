@@ -27,6 +27,7 @@ from bot.telegram.poll import Poller
 from bot.telegram.ports import Turns
 from bot.telegram.presenter import Presenter
 from bot.telegram.reach import Reach
+from bot.telegram.receiving import Receiving
 from bot.telegram.screening import CHANNEL
 from bot.telegram.sifting import Sifter
 from bot.telegram.watchdog import Watchdog
@@ -35,7 +36,9 @@ from core.clock import Clock
 from core.config import Settings
 from core.errors import ChannelDeaf, MetnosError, SettingsInvalid, StoreError
 from core.execution.cage.status import Isolation
+from core.execution.incoming import Incoming
 from core.i18n import Texts
+from core.llm.transcribe import Transcriber
 from core.store import actors, inbox, outbox
 from core.store import pairing as pairing_store
 from core.store import reach as reach_store
@@ -131,6 +134,18 @@ class TelegramChannel:
             clock=clock,
             lang=lang,
             identity=self._identity,
+            receiving=Receiving(
+                bot=self._bot,
+                store=store,
+                vault=stores.vault,
+                texts=texts,
+                clock=clock,
+                incoming=Incoming(settings, texts),
+                transcriber=Transcriber(settings),
+                presenter=self._presenter,
+                wake_outbox=self._sender.wake,
+                tz=settings.metnos_tz,
+            ),
         )
         express = Express(
             bot=self._bot,
@@ -147,6 +162,7 @@ class TelegramChannel:
             vault=stores.vault,
             bot_id=bot_id,
             handlers=handlers,
+            clock=clock,
             poll_age_s=self.poll_age_s,
             rival=lambda: self._ear.rival,
             express=express,

@@ -10,13 +10,14 @@ import asyncio
 import datetime as dt
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
 from telegram import Bot
-from telegram.error import RetryAfter
+from telegram.error import BadRequest, NetworkError, RetryAfter
 from telegram.request import HTTPXRequest
 
 from bot.telegram.faults import retry_after_s
@@ -51,6 +52,20 @@ class _Request(HTTPXRequest):
         # Five seconds by default: nearly every answer would begin with a new TLS handshake.
         self._client_kwargs["limits"].keepalive_expiry = _KEEP_OPEN_S
         return super()._build_client()
+
+    async def stream(self, url: str) -> AsyncIterator[bytes]:
+        """What an address holds, piece by piece. Raises `NetworkError`, `BadRequest` for 4xx."""
+        try:
+            async with self._client.stream("GET", url) as response:
+                if response.status_code != 200:
+                    problem = f"file not handed out: HTTP {response.status_code}"
+                    gone = 400 <= response.status_code < 500
+                    raise BadRequest(problem) if gone else NetworkError(problem)
+                async for chunk in response.aiter_bytes():
+                    yield chunk
+        except httpx.HTTPError as exc:
+            # Its text may name the address, and with it the token.
+            raise NetworkError(type(exc).__name__) from None
 
 
 class PollingBot(Bot):
@@ -121,6 +136,24 @@ class PollingBot(Bot):
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_S):
                 await old.shutdown()
+
+    async def stream_file(self, file_id: str) -> AsyncIterator[bytes]:
+        """The bytes of a file as they come. Raises `TelegramError`: `BadRequest` when Telegram
+        does not hand it out (it is gone, or too big), `NetworkError` when the connection fails.
+
+        `File.download_to_drive` keeps the whole of it in memory first.
+        """
+        found = await self.get_file(file_id)
+        if not found.file_path:
+            raise BadRequest("no path for the file")
+        async for chunk in self._sending.stream(found.file_path):
+            yield chunk
+
+    @property
+    def _sending(self) -> _Request:
+        request = self._request[1]
+        assert isinstance(request, _Request)  # noqa: S101 - made below
+        return request
 
     async def close_connections(self) -> None:
         """Close all connections. `Bot.shutdown` does so only after `Bot.initialize`, which asks

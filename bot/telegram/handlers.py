@@ -29,10 +29,12 @@ from bot.telegram.inbound import (
     Unsupported,
     read,
 )
+from bot.telegram.merging import heard as heard_of
 from bot.telegram.outbox_sender import OutboxSender
 from bot.telegram.pairing import Pairing
 from bot.telegram.ports import Pending, Turns
 from bot.telegram.presenter import Presenter
+from bot.telegram.receiving import Receiving
 from bot.telegram.screening import CHANNEL, sender_of
 from core.clock import Clock
 from core.errors import ErrorCode, StoreError
@@ -79,6 +81,7 @@ class Handlers:
         clock: Clock,
         lang: str,
         identity: Identity,
+        receiving: Receiving,
     ) -> None:
         self._bot = bot
         self._answers = Answers(
@@ -93,6 +96,7 @@ class Handlers:
             lang=lang,
             answers=self._answers,
         )
+        self._receiving = receiving
         self._store = store
         self._turns = turns
         self._presenter = presenter
@@ -174,7 +178,8 @@ class Handlers:
         try:
             raw = await self._groups.current(row, row.body.get("update") or {})
             change = change_of(raw)
-            heard = Ignored("of a group") if change else read(raw, bot_id=row.bot_id)
+            body = {**row.body, "update": raw}
+            heard = Ignored("of a group") if change else heard_of(body, bot_id=row.bot_id)
         except ValueError as exc:
             log.warning("update not readable", extra={"inbox_id": row.id})
             async with self._store.write() as tx:
@@ -202,7 +207,8 @@ class Handlers:
             await self._meet(row, heard, actor)
             return
         match heard:
-            case Said(inbound=inbound, edited=False):
+            case Said(edited=False):
+                inbound = await self._receiving.receive(row, heard, actor, lang)
                 await self._close(row, await self._answers.said(row.id, inbound, stands, lang))
             case Noted():
                 await self._turns.follow(heard.inbound)
@@ -216,8 +222,8 @@ class Handlers:
             case Command():
                 text, lang = await self._commands.run(heard, actor)
                 await self._answer(row, heard.origin, lang, text)
-            case Unsupported(key=key):
-                text = self._texts.say(key, lang)
+            case Unsupported(key=key, params=params):
+                text = self._texts.say(key, lang, **params)
                 await self._answer(row, heard.origin, lang, text)
 
     async def work_past(self, row: StoredInbox, *, pending: Pending) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +16,8 @@ from telegram import MaybeInaccessibleMessage, Message, ReactionTypeEmoji, Updat
 from telegram import User as TelegramUser
 from telegram.error import TelegramError
 
+from bot.telegram.content import Content, content_of, whole
+from bot.telegram.media import Media
 from bot.telegram.screening import CHANNEL
 from core.config import LANGS
 from core.messages import ChatAddress, Inbound, InboundKind
@@ -40,11 +42,14 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A request for the engine. `edited`: it corrects the message of the same number."""
+    """A request for the engine. `edited`: it corrects the message of the same number. `media`:
+    what is still to be fetched. `late`: part of an album that was worked before."""
 
     origin: Origin
     inbound: Inbound
     edited: bool = False
+    media: tuple[Media, ...] = ()
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +80,11 @@ class Tap:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """Content that is not understood yet; `key` is the text that says so."""
+    """Content that nothing is made of; `key` is the text that says so, filled with `params`."""
 
     origin: Origin
     key: str
+    params: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,22 +113,23 @@ def read(raw: Mapping[str, Any], *, bot_id: str) -> Heard:
     origin = _origin(message, message.from_user)
     if spoilt:
         return Ignored("no place") if edited else Unsupported(origin, "place.unreadable")
-    if message.text is not None:
+    if message.text is not None and message.forward_origin is None:
         command = _COMMAND.fullmatch(message.text.strip())
         if command is not None and not edited and command[1].lower() != "undo":
             return Command(origin, command[1].lower(), (command[2] or "").strip())
-        if message.forward_origin is not None:
-            return Unsupported(origin, "telegram.unsupported.forwarded")
-        return Said(origin, _said(message, origin, _inbound_id(update, bot_id)), edited)
-    if message.location is not None:
-        if message.forward_origin is not None:
-            forwarded = Unsupported(origin, "telegram.unsupported.forwarded")
-            return Ignored("forwarded") if edited else forwarded
-        inbound = _place(message, origin, _inbound_id(update, bot_id))
+    inbound_id = _inbound_id(update, bot_id)
+    content = content_of(message, bot_id=bot_id)
+    if message.location is not None and message.forward_origin is None:
+        inbound = _place(message, _said(message, origin, inbound_id, content))
         # Where a shared place has moved to is no new message.
         return Noted(origin, inbound) if edited else Said(origin, inbound)
-    key = _content_key(message)
-    return Ignored("service message") if key is None or edited else Unsupported(origin, key)
+    if content.is_empty and message.text is None:
+        return Ignored("service message")
+    if content.word is not None:
+        ignored = Ignored("edited")
+        return ignored if edited else Unsupported(origin, content.word, content.params)
+    said = _said(message, origin, inbound_id, content)
+    return Said(origin, said, edited, content.media)
 
 
 def lang_of(code: str | None) -> str | None:
@@ -146,11 +153,10 @@ def _inbound_id(update: Update, bot_id: str) -> str:
     return f"{CHANNEL}:{bot_id}:{update.update_id}"
 
 
-def _place(message: Message, origin: Origin, inbound_id: str) -> Inbound:
+def _place(message: Message, said: Inbound) -> Inbound:
     """A place shared by a person: degrees, and the accuracy in metres where the phone tells it."""
     place = message.location
     assert place is not None  # noqa: S101 - asked for by the caller
-    said = _said(message, origin, inbound_id)
     named = "" if message.venue is None else f"{message.venue.title}, {message.venue.address}"
     data = {
         **said.data,
@@ -160,7 +166,14 @@ def _place(message: Message, origin: Origin, inbound_id: str) -> Inbound:
         "live": "live_period" in place.to_dict(),
     }
     at = message.edit_date or message.date
-    return replace(said, kind=InboundKind.LOCATION, text=_whole(named), data=data, received_at=at)
+    return replace(
+        said,
+        kind=InboundKind.LOCATION,
+        text=whole(named),
+        quoted=None,
+        data=data,
+        received_at=at,
+    )
 
 
 def _without_spoilt_place(raw: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
@@ -179,35 +192,26 @@ def _without_spoilt_place(raw: Mapping[str, Any]) -> tuple[Mapping[str, Any], bo
     return raw, False
 
 
-def _said(message: Message, origin: Origin, inbound_id: str) -> Inbound:
+def _said(message: Message, origin: Origin, inbound_id: str, content: Content) -> Inbound:
     replied = message.reply_to_message
     if replied is not None and replied.forum_topic_created is not None:
-        replied = None  # what every message of a topic replies to
-    quoted = None
-    if message.quote is not None:
-        quoted = message.quote.text
-    elif replied is not None:
-        quoted = replied.text or replied.caption
+        replied = None
+    data = {"said": content.said, "told": content.told}
+    if replied is not None:
+        data["reply_to"] = str(replied.message_id)
     return Inbound(
         id=inbound_id,
         address=origin.address,
         sender_id=origin.sender_id,
         kind=InboundKind.TEXT,
-        text=_whole(message.text or ""),
+        text=content.text,
         received_at=message.date,
-        sender_name=_whole(origin.sender_name),
+        sender_name=whole(origin.sender_name),
         lang=origin.lang,
         message_ref=str(message.message_id),
-        quoted=None if quoted is None else _whole(quoted),
-        data={} if replied is None else {"reply_to": str(replied.message_id)},
+        quoted=content.quoted,
+        data={key: value for key, value in data.items() if value is not None},
     )
-
-
-def _whole(text: str) -> str:
-    """Surrogate pairs joined, lone ones replaced: text that any file and any model can take."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _tap(update: Update, bot_id: str) -> Heard:
@@ -236,7 +240,7 @@ def _tap(update: Update, bot_id: str) -> Heard:
         text="",
         # Of the message: when a button was pressed Telegram does not say.
         received_at=shown.date,
-        sender_name=_whole(origin.sender_name),
+        sender_name=whole(origin.sender_name),
         lang=origin.lang,
         message_ref=str(shown.message_id),
         data={"token": query.data, "message_id": str(shown.message_id)},
@@ -282,14 +286,3 @@ def _is_ours(shown: MaybeInaccessibleMessage, bot_id: str) -> bool:
         return True
     by_us = shown.from_user is not None and str(shown.from_user.id) == bot_id
     return by_us and shown.forward_origin is None
-
-
-def _content_key(message: Message) -> str | None:
-    """The text for content that is not handled yet; None for service messages."""
-    if message.voice or message.audio or message.video_note:
-        return "telegram.unsupported.voice"
-    if message.document or message.photo or message.video or message.animation:
-        return "telegram.unsupported.file"
-    if message.sticker or message.contact or message.poll or message.dice:
-        return "telegram.unsupported.other"
-    return None

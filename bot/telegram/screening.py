@@ -108,7 +108,10 @@ def lane(raw: Any) -> Lane:
         moved = isinstance(edited, Mapping) and "location" in edited
         return Lane.PAST if moved else Lane.EDIT
     message = raw.get("message")
-    text = message.get("text") if isinstance(message, Mapping) else None
+    # What somebody else wrote commands nothing.
+    if not isinstance(message, Mapping) or "forward_origin" in message:
+        return Lane.QUEUE
+    text = message.get("text")
     return Lane.PAST if isinstance(text, str) and _CONTROL.match(text.strip()) else Lane.QUEUE
 
 

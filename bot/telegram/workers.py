@@ -16,7 +16,9 @@ from typing import Any
 from bot.telegram.express import Express
 from bot.telegram.faults import backoff_s
 from bot.telegram.handlers import Handlers
+from bot.telegram.joining import Joiner
 from bot.telegram.screening import CHANNEL, Lane, lane, tap_id
+from core.clock import Clock
 from core.errors import StoreError
 from core.messages import ChatAddress
 from core.store import inbox
@@ -40,6 +42,7 @@ class Workers:
         vault: Vault,
         bot_id: str,
         handlers: Handlers,
+        clock: Clock,
         poll_age_s: Callable[[], float | None],
         rival: Callable[[], str | None] = lambda: None,
         express: Express | None = None,
@@ -51,11 +54,13 @@ class Workers:
         self._poll_age_s = poll_age_s
         self._rival = rival
         self._express = express
+        self._joiner = Joiner(store=store, vault=vault, clock=clock)
         self._wake = asyncio.Event()
         self._wake.set()
         self._seen_id = 0
         self._leftover_id = -1
         self._queues: dict[str, deque[StoredInbox]] = {}
+        self._came: dict[str, asyncio.Event] = {}
         self._working: set[str] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._slots = asyncio.Semaphore(TURNS_AT_ONCE)
@@ -133,8 +138,10 @@ class Workers:
         queue = self._queues.get(row.chat_key)
         if queue is not None:
             queue.append(row)
+            self._came[row.chat_key].set()
             return
         self._queues[row.chat_key] = deque([row])
+        self._came[row.chat_key] = asyncio.Event()
         self._start(self._work_chat(row.chat_key))
 
     def _start(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -143,24 +150,39 @@ class Workers:
         task.add_done_callback(self._tasks.discard)
 
     async def _work_chat(self, key: str) -> None:
-        """Work one chat's queue to its end, one after the other."""
-        queue = self._queues[key]
+        """Work one chat's queue to its end, one request after the other."""
+        queue, came = self._queues[key], self._came[key]
         failures = 0
         try:
             while queue and not self._stopping:
+                await self._joiner.ready(queue, came, lambda: self._stopping)
                 async with self._slots:
-                    row = queue.popleft()
-                    self._working.add(key)
-                    closed = await self._handlers.work(row, leftover=row.id <= self._leftover_id)
+                    closed = await self._work_next(key, queue)
                 if closed:
                     failures = 0
-                else:  # the store failed; what comes behind must not overtake
-                    queue.appendleft(row)
+                else:
                     failures += 1
                     await asyncio.sleep(backoff_s(failures, most_s=10))
         finally:
             self._working.discard(key)
             self._queues.pop(key, None)
+            self._came.pop(key, None)
+
+    async def _work_next(self, key: str, queue: deque[StoredInbox]) -> bool:
+        """Work the first request of the queue; False when the store failed and it stands there
+        again, so that what comes behind does not overtake."""
+        if self._stopping:
+            return True
+        self._working.add(key)
+        try:
+            row = await self._joiner.take(queue)
+        except StoreError as exc:
+            log.error("update not taken", extra={"error": exc.detail})
+            return False
+        closed = await self._handlers.work(row, leftover=row.id <= self._leftover_id)
+        if not closed:
+            queue.appendleft(row)
+        return closed
 
     async def _replace(self, row: StoredInbox) -> bool:
         """Put a correction in the place of a message whose work has not begun."""
@@ -168,7 +190,8 @@ class Workers:
         waiting = self._find(row.chat_key, edited["message_id"])
         if waiting is None:
             return False
-        body = {"update": {"update_id": waiting.update_id, "message": edited}}
+        update = {"update_id": waiting.update_id, "message": edited}
+        body = {**waiting.body, "update": update}
         async with self._store.write() as tx:
             await inbox.replace_body(tx, waiting, body, vault=self._vault)
             await inbox.mark_done(tx, row.id)

@@ -37,7 +37,9 @@ class TurnContext:
     """Fixed for a whole turn: the catalogue too, so that a change counts from the next one.
 
     `private_hosts`: inner hosts that the actor's calls may reach, `name` or `name:port`. `quoted`:
-    what the request replies to or forwards, which others may have written. `services`: addresses
+    what the request replies to or forwards, which others may have written. `files`: paths of what
+    was sent with the request, `files_before` of what had been sent last before it; `inbox`: the
+    folder where such files lie, whose contents others wrote. `services`: addresses
     of services by name, "" for one that is off. `interactive`: somebody can answer a question
     that only asks to go on. `scheduled`: the turn is a task's, and nobody may be there for a
     while. `typed`: what the person has written in this turn when they were asked. `allowance`:
@@ -58,6 +60,9 @@ class TurnContext:
     private_hosts: tuple[str, ...] = ()
     conversation: tuple[Exchange, ...] = ()
     quoted: str | None = None
+    files: tuple[str, ...] = ()
+    files_before: tuple[str, ...] = ()
+    inbox: str = ""
     services: Mapping[str, str] = field(default_factory=dict)
     interactive: bool = True
     scheduled: bool = False
@@ -76,7 +81,17 @@ class TurnContext:
     @property
     def is_external(self) -> bool:
         """Whether words from outside stood before whoever planned this turn from the beginning."""
-        return bool(self.quoted) or any(exchange.external for exchange in self.conversation)
+        return self.is_given_words or any(exchange.external for exchange in self.conversation)
+
+    @property
+    def is_given_words(self) -> bool:
+        """Whether words from outside came with the request; the name of a file is some."""
+        return bool(self.quoted or self.files or self.files_before)
+
+    @property
+    def pointed_at(self) -> frozenset[str]:
+        """Paths that the person means without naming them: of what they sent."""
+        return frozenset((*self.files, *self.files_before))
 
 
 def private_hosts_for(

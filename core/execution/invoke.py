@@ -237,7 +237,11 @@ class Gate:
             await asyncio.to_thread(drop_second_names, attempt.preview.get("undo"))
         whereabouts.ask_if_needed(observation, manifest, args, attempt.decision)
         outside = attempt.origin is _EXTERNAL or (
-            not manifest.is_mutating and sources.of_steps(step.args, state) is _EXTERNAL
+            not manifest.is_mutating
+            and (
+                sources.of_steps(step.args, state) is _EXTERNAL
+                or sources.was_sent(paths, context.inbox)
+            )
         )
         # Sorting or filtering what the outside said makes nothing of it ours.
         return replace(observation, provenance=_EXTERNAL) if outside else observation

@@ -7,7 +7,7 @@ the wish came from (S8, C5). A decision that cannot be made is a no.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -87,12 +87,18 @@ def _as_command(value: Any) -> str:
 
 
 def judge(
-    manifest: Manifest, args: Mapping[str, Any], said: Sequence[str], *, threshold: float
+    manifest: Manifest,
+    args: Mapping[str, Any],
+    said: Sequence[str],
+    *,
+    threshold: float,
+    pointed_at: Collection[str] = (),
 ) -> Verdict:
     """The graduated no, by rules. Read-only verbs are not judged.
 
     Starts at 0.7; what the person's own words do not speak for takes away. `said`: their request
     and what they asked before in the conversation, never an observation, which others can write.
+    `pointed_at`: targets that they mean without naming them.
     A change that they name neither by verb nor by target falls below the default threshold 0.30.
     """
     if not manifest.is_mutating or is_read_only(manifest.name):
@@ -105,7 +111,10 @@ def judge(
         score -= 0.3
         reasons.append("the request names no such action")
     targets = [value for value in _leaves(args, manifest.sinks) if isinstance(value, str)]
-    if not any(is_spoken_of(target, said) or _stem_in(target, words) for target in targets):
+    if not any(
+        target in pointed_at or is_spoken_of(target, said) or _stem_in(target, words)
+        for target in targets
+    ):
         score -= 0.15
         reasons.append("the request names no such target")
     if any(".." in target.split("/") for target in targets):

@@ -40,7 +40,8 @@ def origin_of(
     nothing of the kind had been read, quoted or said before, or the plan was made before. A value
     that a plan takes by reference from something external was written by the outside all the same.
     """
-    if all(is_spoken_of(value, context.said) for value in values):
+    named = context.pointed_at
+    if all(value in named or is_spoken_of(value, context.said) for value in values):
         return Provenance.USER
     if knew_external(context, state):
         return Provenance.EXTERNAL
@@ -64,7 +65,7 @@ def reply_is_external(context: TurnContext, state: TurnState, *, by_model: bool)
     """Whether words from outside may stand in what this turn answers: they were read or quoted in
     it, or a model that had them before it in the conversation wrote the answer."""
     read = provenance_of_turn(state) is Provenance.EXTERNAL
-    return read or bool(context.quoted) or (by_model and context.is_external)
+    return read or context.is_given_words or (by_model and context.is_external)
 
 
 def typed_in(state: TurnState) -> tuple[str, ...]:
@@ -101,7 +102,7 @@ def ground_of(context: TurnContext, state: TurnState) -> Ground:
     worked = [record for record in state.steps if record.observation.ok]
     return Ground(
         said=said,
-        seen=lambda: _texts_of(worked),
+        seen=lambda: [*context.pointed_at, *_texts_of(worked)],
         roots=context.scope.roots,
         zone=context.tz,
         exists=os.path.lexists,
@@ -152,6 +153,11 @@ def of_entry(entry_id: str, state: TurnState) -> Provenance:
         if record.shown.get("scratchpad_id") == entry_id:
             return record.observation.provenance
     return Provenance.OWN
+
+
+def was_sent(paths: Sequence[str], inbox: str) -> bool:
+    """Whether one of these lies where what people send is put: others may have written it."""
+    return any(path == inbox or path.startswith(f"{inbox}/") for path in paths)
 
 
 def doubts_about(
@@ -206,6 +212,9 @@ def where_from(
         return Source("read", named[0])
     if private:
         return None
+    if context.files or context.files_before:
+        sent = (*context.files, *context.files_before)
+        return Source("read", sent[0].rsplit("/", 1)[-1])
     if context.quoted:
         return Source("quoted", " ".join(context.quoted.split())[:MOST_QUOTED])
     return Source("talk" if context.is_external else "unknown")

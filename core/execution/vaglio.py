@@ -44,7 +44,13 @@ class Vaglio:
         )
         attempt.checks["guard"] = "ok" if verdict.approved else "denied"
         if verdict.approved:
-            verdict = policy.judge(manifest, args, context.said, threshold=self.threshold)
+            verdict = policy.judge(
+                manifest,
+                args,
+                context.said,
+                threshold=self.threshold,
+                pointed_at=context.pointed_at,
+            )
             attempt.checks["judge"] = "ok" if verdict.approved else "denied"
         self.note(context, manifest, args, verdict)
         if not verdict.approved:

@@ -32,6 +32,8 @@ def opening(context: TurnContext, prompts: Prompts, texts: Texts, *, system: str
         zone=context.tz,
         roots=[_short(root, context.scope.home) for root in context.scope.roots[:-1]],
         conversation=context.conversation,
+        files=[_short(path, context.scope.home) for path in context.files],
+        files_before=[_short(path, context.scope.home) for path in context.files_before],
         quoted=(context.quoted or "")[:MOST_QUOTED],
         gives=wants_files(context.request),
     )

@@ -70,7 +70,7 @@ class Fastpath:
         and may not keep the reason."""
         refusal = reuse.request_refusal(
             context.request,
-            quoted=context.quoted,
+            quoted=context.quoted or " ".join(context.pointed_at),
             in_conversation=bool(context.conversation),
         )
         if refusal is not None:
@@ -139,7 +139,7 @@ class Fastpath:
                 state.steps,
                 outcome.kind,
                 context.catalog,
-                quoted=context.quoted,
+                quoted=context.quoted or " ".join(context.pointed_at),
                 in_conversation=bool(context.conversation),
             )
         except NotKept as exc:

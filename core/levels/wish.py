@@ -88,16 +88,20 @@ def make_wish(
     *,
     clauses: int = 1,
     earlier: Sequence[str] = (),
+    files: Sequence[str] = (),
     wide: bool = False,
     gives: bool = False,
 ) -> Wish:
     """Read a request. `relevance` are the pre-filter's points; `earlier` the person's requests
-    before this one, newest first: what they named stands in where this one names nothing. `wide`,
-    for models that can be trusted to choose: every tool but those that destroy unasked. `gives`:
-    files themselves are wanted, which are to be found, not read."""
+    before this one, newest first, and `files` what they sent: what was named or sent stands in
+    where this one names nothing. `wide`, for models that can be trusted to choose: every tool but
+    those that destroy unasked. `gives`: files themselves are wanted, which are to be found, not
+    read."""
     spans = find_spans(request)
     own = spans
-    if earlier:
+    if files:
+        spans = spans.with_antecedents(_sent(files))
+    elif earlier:
         spans = spans.with_antecedents(find_spans(earlier[0]))
     words = request_tokens(_spoken(request, own))
     stems = [_known(word) for word in words]
@@ -138,6 +142,11 @@ def make_wish(
         verb_of(name) in _BLIND_VERBS and _is_named(changing[name], known) for name in acting
     )
     return Wish(spans, tools, acting, adds, frozenset(words), asked, goal, wants, wide, fewest)
+
+
+def _sent(files: Sequence[str]) -> Spans:
+    """Files that were sent, as a text would have named them."""
+    return Spans(paths=tuple(PathSpan(path, "said", "", at) for at, path in enumerate(files)))
 
 
 def _is_named(manifest: Manifest, stems: Collection[str]) -> bool:

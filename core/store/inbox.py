@@ -189,6 +189,32 @@ async def replace_body(
     return changed == 1
 
 
+async def join(
+    tx: Transaction,
+    first: StoredInbox,
+    body: Mapping[str, Any],
+    rest: Sequence[int],
+    *,
+    vault: Vault | None = None,
+) -> None:
+    """Let one row hold what several brought: `body` is what the first holds from now on, the
+    `rest` are finished with it."""
+    await keep(tx, first, body, vault=vault)
+    for id in rest:
+        await mark_done(tx, id)
+
+
+async def keep(
+    tx: Transaction, row: StoredInbox, body: Mapping[str, Any], *, vault: Vault | None = None
+) -> None:
+    """Give an open row another body, also one whose work has begun; no other."""
+    bound = (row.channel, row.bot_id, str(row.update_id))
+    await tx.execute(
+        "UPDATE inbox SET body = :body WHERE id = :id AND state IN ('new', 'running')",
+        {"id": row.id, "body": _closed(body, vault, bound)},
+    )
+
+
 async def prune(tx: Transaction, older_than: datetime) -> int:
     """Delete finished rows received before that moment; how many."""
     return await tx.execute(

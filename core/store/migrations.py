@@ -158,6 +158,14 @@ CREATE TABLE votes (
 ) WITHOUT ROWID;
 """,
     ),
+    Migration(
+        15,
+        "what comes with a request",
+        """
+-- core.store.turns
+ALTER TABLE turns ADD COLUMN given_json TEXT;
+""",
+    ),
 )
 
 MEMORY: tuple[Migration, ...] = tuple(

@@ -27,6 +27,8 @@ class Exchange(NamedTuple):
     answer: str
     ended_at: datetime
     external: bool = False
+    files: tuple[str, ...] = ()
+    quoted: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +75,18 @@ async def open_turn(
     now: datetime,
     state: Mapping[str, Any] | None = None,
     message_ref: str | None = None,
+    given: Mapping[str, Any] | None = None,
 ) -> StoredTurn | None:
-    """Begin the turn of an inbound. None: it is begun; else the turn that this inbound already
-    had, untouched, so an inbound delivered twice runs once."""
+    """Begin the turn of an inbound; `given` is what came with it, for `recent`.
+
+    None: it is begun; else the turn that this inbound already had, untouched, so an inbound
+    delivered twice runs once."""
     added = await tx.execute(
         """INSERT OR IGNORE INTO turns
-               (id, inbound_id, actor_id, conversation, lang, request, state_json, started_at,
-                message_ref)
-           VALUES (:id, :inbound_id, :actor_id, :conversation, :lang, :request, :state, :now,
-                   :ref)""",
+               (id, inbound_id, actor_id, conversation, lang, request, state_json, given_json,
+                started_at, message_ref)
+           VALUES (:id, :inbound_id, :actor_id, :conversation, :lang, :request, :state, :given,
+                   :now, :ref)""",
         {
             "id": turn_id,
             "inbound_id": inbound_id,
@@ -90,6 +95,7 @@ async def open_turn(
             "lang": lang,
             "request": request,
             "state": None if state is None else dump_json(state),
+            "given": dump_json(given) if given else None,
             "now": to_ts(now),
             "ref": message_ref,
         },
@@ -255,7 +261,7 @@ async def mark_logged(tx: Transaction, turn_id: str) -> None:
 async def recent(tx: Transaction, conversation: str, actor_id: str, limit: int) -> list[Exchange]:
     """The last exchanges of an actor in a conversation, oldest of them first."""
     rows = await tx.fetch_all(
-        """SELECT request, answer, ended_at, external FROM turns
+        """SELECT request, answer, ended_at, external, given_json FROM turns
            WHERE conversation = :conversation AND actor_id = :actor_id AND state = 'closed'
              AND answer != ''
            ORDER BY ended_at DESC, rowid DESC LIMIT :limit""",
@@ -293,7 +299,15 @@ async def get(tx: Transaction, id_or_prefix: str) -> StoredTurn | None:
 @row_reader
 def _exchange(row: Row) -> Exchange:
     ended = from_ts(row["ended_at"])
-    return Exchange(row["request"], row["answer"], ended, bool(row["external"]))
+    given = load_object(row["given_json"])
+    return Exchange(
+        row["request"],
+        row["answer"],
+        ended,
+        bool(row["external"]),
+        tuple(str(path) for path in given.get("files", ())),
+        given.get("quoted"),
+    )
 
 
 @row_reader

@@ -178,7 +178,7 @@ async def test_turn_of_a_stranger_reaches_no_model(tmp_path: Path) -> None:
 
 async def test_turn_of_another_kind_says_what_it_cannot(tmp_path: Path) -> None:
     async with open_scripted(tmp_path, [Rule(text="Ciao!")]) as (house, model):
-        closed = await ask(house, "x", kind=InboundKind.VOICE)
+        closed = await ask(house, "", kind=InboundKind.FILE)
 
         assert closed.error is not None
         assert closed.error.code is ErrorCode.UNSUPPORTED

@@ -24,12 +24,14 @@ class World(Harness):  # type: ignore[misc]  # the harness is taken over untyped
     """The harness with our bot's home; people added before the start are known to the bot."""
 
     def __init__(self, tmp_path: Path, **fake) -> None:
-        self.home = tmp_path / "home"
+        self.home, self.notes = tmp_path / "home", tmp_path / "notes"
+        self.notes.mkdir(exist_ok=True)
         super().__init__(
             [sys.executable, "-m", "tests.telegram.bot_main"],
             env={
                 "METNOS_HOME": str(self.home),
                 "METNOS_LANG": "it",
+                "METNOS_FILES_ROOTS": str(tmp_path / "notes"),
                 "METNOS_TZ": "Europe/Rome",
                 "PYTHONPATH": str(ROOT),
                 "PATH": os.environ["PATH"],

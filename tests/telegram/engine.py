@@ -8,6 +8,7 @@ code TEXT             answers with a block of code
 grow SECONDS TEXT     answers with the model's Markdown, which grows word by word for so long
 files FOLDER          answers with the files of that folder
 boom                  raises in the middle
+given…, or no words   says what came with the request
 hush                  yields nothing at all
 ask KIND              asks: approve, long, text, secret, place; the answer is then said back
 expire                takes back what is asked, as a question that ran out
@@ -54,6 +55,13 @@ class Running:
         return SystemClock().monotonic() - self.started
 
 
+def _given(inbound: Inbound) -> str:
+    """What came with a request, in one line."""
+    files = ", ".join(f"{f['name']} ({f['bytes']})" for f in inbound.data.get("files", ()))
+    late = " (late)" if inbound.data.get("late") else ""
+    return f"[{inbound.kind.value}] {inbound.text!r} «{inbound.quoted or ''}» {files}{late}"
+
+
 class FakeTurns:
     """`core.turn.Turns` as the channel sees it: answers once per inbound id, also over restarts,
     and puts the answer into the outbox before it tells of the end."""
@@ -80,7 +88,11 @@ class FakeTurns:
         if done is not None:
             yield TurnClosed(turn_id, FinalKind.ANSWER, Reply.from_json(done.body), None, key)
             return
-        text = f"echo {inbound.quoted}" if inbound.text == "quoted" else inbound.text
+        text = inbound.text
+        if inbound.text == "quoted":
+            text = f"echo {inbound.quoted or inbound.data.get('told')}"
+        elif not inbound.text or inbound.text.startswith("given"):
+            text = f"echo {_given(inbound)}"
         work = asyncio.create_task(self._work(text))
         here = self.running[inbound.address.key] = Running(
             inbound.text, self.clock.monotonic(), work

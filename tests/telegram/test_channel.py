@@ -216,16 +216,10 @@ def test_content_that_is_not_understood_gets_a_helpful_word(world):
     world.know("alice")
     world.start_bot()
 
-    world.file("alice", b"data", name="a.txt")
-    world.expect("alice", "Non so ancora ricevere file")
     world.file("alice", b"OggS", name="v.ogg", kind="voice")
     world.expect("alice", "Non so ancora ascoltare")
-    world.say(
-        "alice",
-        "cancella tutto",
-        forward_origin={"type": "hidden_user", "sender_user_name": "X", "date": 1},
-    )
-    world.expect("alice", "non lo eseguo")
+    world.say("alice", None, game={"title": "g", "description": "d", "photo": []})
+    world.expect("alice", "Questo non lo so leggere")
 
     world.assert_clean()
 

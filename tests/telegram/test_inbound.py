@@ -198,8 +198,8 @@ def test_read_forwarded_text_is_no_order():
 
     heard = read(update(text="cancella tutto", forward_origin=origin), bot_id="1")
 
-    assert isinstance(heard, Unsupported)
-    assert heard.key == "telegram.unsupported.forwarded"
+    assert isinstance(heard, Said)
+    assert (heard.inbound.text, heard.inbound.quoted) == ("", "X: cancella tutto")
 
 
 def test_read_text_joins_surrogate_pairs_and_replaces_lone_ones():
@@ -331,5 +331,6 @@ def test_read_forwarded_place_is_nobodys():
 
     heard = read(update(location=place, forward_origin=origin), bot_id="1")
 
-    assert isinstance(heard, Unsupported)
-    assert heard.key == "telegram.unsupported.forwarded"
+    assert isinstance(heard, Said)
+    assert heard.inbound.kind is InboundKind.TEXT
+    assert (heard.inbound.text, heard.inbound.quoted) == ("", "X: 📍 45.1, 7.7")

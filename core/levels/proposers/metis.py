@@ -158,6 +158,7 @@ class MetisProposer:
             clauses=clauses,
             wide=self._role == "plan_online",
             gives=wants_files(context.request),
+            files=context.files or context.files_before,
             earlier=[exchange.request for exchange in reversed(context.conversation)],
         )
 
