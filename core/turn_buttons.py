@@ -7,6 +7,7 @@ from core.i18n import Texts
 from core.store.stores import Stores
 from core.turn_actions import Handler, TurnActions
 from core.turn_again import AskAgain
+from core.turn_corrected import CORRECT, Corrections
 from core.turn_ends import TurnEnds
 from core.turn_more import press_more
 from core.turn_offers import AGAIN, MORE, UNDO
@@ -32,6 +33,7 @@ def buttons(
         UNDO: press_undo,
         MORE: press_more,
         AGAIN: AskAgain(stores).press,
+        CORRECT: Corrections(stores, clock, texts).press,
         **AfterRestart(stores, clock, texts).handlers,
         **AtTheDoor(stores, clock, texts).handlers,
     }

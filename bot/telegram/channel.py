@@ -162,6 +162,7 @@ class TelegramChannel:
             vault=stores.vault,
             bot_id=bot_id,
             handlers=handlers,
+            turns=turns,
             clock=clock,
             poll_age_s=self.poll_age_s,
             rival=lambda: self._ear.rival,

@@ -214,6 +214,8 @@ class Handlers:
                 await self._turns.follow(heard.inbound)
                 await self._close(row)
             case Said():  # the first form of it was worked already: nothing is done twice
+                if await self._turns.correct(heard.inbound):
+                    self._sender.wake()
                 await self._close(row)
             case Tap():
                 await self._close(row, await self._answers.tap(heard, row.received_at, lang))

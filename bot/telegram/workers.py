@@ -17,6 +17,8 @@ from bot.telegram.express import Express
 from bot.telegram.faults import backoff_s
 from bot.telegram.handlers import Handlers
 from bot.telegram.joining import Joiner
+from bot.telegram.making_way import make_way
+from bot.telegram.ports import Turns
 from bot.telegram.screening import CHANNEL, Lane, lane, tap_id
 from core.clock import Clock
 from core.errors import StoreError
@@ -42,6 +44,7 @@ class Workers:
         vault: Vault,
         bot_id: str,
         handlers: Handlers,
+        turns: Turns,
         clock: Clock,
         poll_age_s: Callable[[], float | None],
         rival: Callable[[], str | None] = lambda: None,
@@ -50,7 +53,7 @@ class Workers:
         self._store = store
         self._vault = vault
         self._bot_id = bot_id
-        self._handlers = handlers
+        self._handlers, self._turns = handlers, turns
         self._poll_age_s = poll_age_s
         self._rival = rival
         self._express = express
@@ -127,9 +130,13 @@ class Workers:
                     self._start(self._handlers.work_past(row, pending=self))
                 case Lane.TAP:
                     self._handlers.hear_tap(tap_id(row.body.get("update") or {}))
+                    if self.is_working(ChatAddress.from_key(row.chat_key)):
+                        self._start(make_way(self._turns, row))
                     self._enqueue(row)
                 case Lane.EDIT if await self._replace(row):
                     pass
+                case Lane.EDIT if row.chat_key in self._working:
+                    self._start(self._handlers.work_past(row, pending=self))
                 case _:
                     self._enqueue(row)
             self._seen_id = row.id

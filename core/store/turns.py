@@ -196,6 +196,19 @@ async def find_by_inbound(tx: Transaction, inbound_id: str) -> StoredTurn | None
     return None if row is None else _stored(row)
 
 
+async def find_by_message(
+    tx: Transaction, conversation: str, actor_id: str, message_ref: str
+) -> StoredTurn | None:
+    """The newest turn that a message of this person there began."""
+    row = await tx.fetch_one(
+        """SELECT * FROM turns
+           WHERE conversation = :conversation AND actor_id = :actor AND message_ref = :ref
+           ORDER BY started_at DESC, rowid DESC LIMIT 1""",
+        {"conversation": conversation, "actor": actor_id, "ref": message_ref},
+    )
+    return None if row is None else _stored(row)
+
+
 async def running(tx: Transaction) -> list[StoredTurn]:
     """Turns that are open, oldest first; at the start of the engine those a crash cut short."""
     rows = await tx.fetch_all("SELECT * FROM turns WHERE state = 'running' ORDER BY started_at")

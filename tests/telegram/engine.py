@@ -139,6 +139,12 @@ class FakeTurns:
             if self.running.get(inbound.address.key) is here:
                 del self.running[inbound.address.key]
 
+    async def correct(self, inbound: Inbound) -> bool:
+        return False
+
+    async def make_way(self, inbound: Inbound) -> None:
+        return None
+
     async def follow(self, inbound: Inbound) -> None:
         self.followed.append(inbound)
 
