@@ -125,7 +125,7 @@ class Turns:
         self._actions = buttons(
             stores, clock, texts, ends=self._ends, setup=self._setup, late=self._late
         )
-        self._corrections = Corrections(stores, clock, texts)
+        self._corrections = Corrections(stores, clock, texts, self._setup)
         self._talks = Conversations()
         runner = Runner(gate)
         self._public = PublicTurns(
@@ -191,20 +191,13 @@ class Turns:
     async def correct(self, inbound: Inbound) -> bool:
         """A message of before was corrected to what this inbound says: offer to begin again with
         it, beside whatever turn runs. Whether there was something to say."""
-        async with self._stores.main.read() as tx:
-            actor = await actors.find_actor(tx, inbound.address.channel, inbound.sender_id)
-        if actor is None:
-            return False
-        lang = self._setup.lang(actor, inbound, inbound.text)
-        return await self._corrections.offer(inbound, actor, lang)
+        return await self._corrections.offer(inbound)
 
     async def make_way(self, inbound: Inbound) -> None:
         """End the turn that runs when this press begins it anew, corrected; nothing else."""
-        async with self._stores.main.read() as tx:
-            actor = await actors.find_actor(tx, inbound.address.channel, inbound.sender_id)
-        turn_id = actor and await self._corrections.turn_to_stop(inbound, actor)
+        turn_id = await self._corrections.turn_to_stop(inbound)
         running = self._talks.running(inbound.address.key)
-        if turn_id and running is not None and running.turn_id == turn_id:
+        if running is not None and running.turn_id == turn_id:
             await self._talks.stop(inbound.address.key)
 
     async def follow(self, inbound: Inbound) -> None:

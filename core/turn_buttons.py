@@ -33,7 +33,7 @@ def buttons(
         UNDO: press_undo,
         MORE: press_more,
         AGAIN: AskAgain(stores).press,
-        CORRECT: Corrections(stores, clock, texts).press,
+        CORRECT: Corrections(stores, clock, texts, setup).press,
         **AfterRestart(stores, clock, texts).handlers,
         **AtTheDoor(stores, clock, texts).handlers,
     }

@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from core.clock import Clock
 from core.i18n import Texts
 from core.language import clean_request
-from core.messages import Actor, Block, Inbound, Reply
+from core.messages import Block, Inbound, Reply
 from core.redaction import redact
-from core.store import actions, effects, kv, outbox, questions, turns
+from core.store import actions, actors, effects, kv, outbox, questions, turns
 from core.store.database import Transaction
 from core.store.effects import EffectState
 from core.store.stores import Stores
 from core.store.suspensions import Standing
 from core.turn_actions import Act, Press
 from core.turn_offers import Offer, draw
+from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
 
 CORRECT = "correct"
@@ -33,8 +34,9 @@ class Corrections:
     stores: Stores
     clock: Clock
     texts: Texts
+    setup: TurnSetup
 
-    async def offer(self, inbound: Inbound, actor: Actor, lang: str) -> bool:
+    async def offer(self, inbound: Inbound) -> bool:
         """Say what can be done about a corrected message; whether there is something to say.
 
         A later correction of the same message takes the place of an earlier one. Nothing is said
@@ -42,6 +44,10 @@ class Corrections:
         """
         request, now = clean_request(inbound.text), self.clock.now()
         async with self.stores.main.write() as tx:
+            actor = await actors.find_actor(tx, inbound.address.channel, inbound.sender_id)
+            if actor is None:
+                return False
+            lang = self.setup.lang(actor, inbound, inbound.text)
             stored = await turns.find_by_message(
                 tx, inbound.address.key, actor.id, inbound.message_ref or ""
             )
@@ -86,11 +92,14 @@ class Corrections:
             settles="edit.restarted", begins=TurnState("", str(press.action.params["text"]))
         )
 
-    async def turn_to_stop(self, inbound: Inbound, actor: Actor) -> str | None:
+    async def turn_to_stop(self, inbound: Inbound) -> str | None:
         """The turn that a press asks to make way for its correction."""
         data = inbound.data
         message_id = data.get("message_id")
         async with self.stores.main.read() as tx:
+            actor = await actors.find_actor(tx, inbound.address.channel, inbound.sender_id)
+            if actor is None:
+                return None
             pressed = await actions.find(
                 tx,
                 str(data.get("token") or ""),

@@ -25,6 +25,7 @@ from core.messages import (
     Block,
     Inbound,
     InboundKind,
+    QuestionSettled,
     Reply,
     TurnClosed,
     TurnEvent,
@@ -69,6 +70,14 @@ class Answers:
     async def refuse(self, tap: Tap, lang: str) -> None:
         """Say over the chat that the button is over."""
         await self._taps.answer(tap.query_id, self._texts.say(_NO_BUTTON, lang))
+
+    async def settle(self, event: QuestionSettled, lang: str) -> None:
+        """Have a question taken back; the engine may have queued that itself."""
+        if event.outbox_key is None:
+            return
+        async with self._store.write() as tx:
+            await questions.settle(tx, event.outbox_key, event.text, lang, self._clock.now())
+        self._sender.wake()
 
     async def tap(self, tap: Tap, received_at: datetime, lang: str) -> Reply | None:
         """Work a tap that came at that moment. Returns a failure that nobody has read yet.

@@ -50,7 +50,7 @@ from core.messages import (
     TurnClosed,
     TurnEvent,
 )
-from core.store import actors, inbox, outbox, questions
+from core.store import actors, inbox, outbox
 from core.store.database import Database, Transaction
 from core.store.inbox import StoredInbox
 
@@ -126,7 +126,7 @@ class Handlers:
                 if hears is not None:
                     await hears(event)
                 if isinstance(event, QuestionSettled):
-                    await self._settle(event, inbound.lang or self._lang)
+                    await self._answers.settle(event, inbound.lang or self._lang)
                 elif isinstance(event, ButtonsChanged):
                     self._sender.wake()
                 await self._presenter.show(inbound.address, event)
@@ -277,14 +277,6 @@ class Handlers:
     def hear_tap(self, query_id: str) -> None:
         """A tap came: see to it that it is answered soon, whenever it is worked."""
         self._answers.hear(query_id)
-
-    async def _settle(self, event: QuestionSettled, lang: str) -> None:
-        """Have a question taken back; the engine may have queued that itself."""
-        if event.outbox_key is None:
-            return
-        async with self._store.write() as tx:
-            await questions.settle(tx, event.outbox_key, event.text, lang, self._clock.now())
-        self._sender.wake()
 
     async def _stop(self, origin: Origin, pending: Pending) -> bool:
         """Stop the chat's turn, else what the person is asked; a message just taken up is given a
