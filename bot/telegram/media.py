@@ -5,7 +5,6 @@ from __future__ import annotations
 import mimetypes
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from telegram import Message, PhotoSize
@@ -41,8 +40,8 @@ _ENDINGS = {"audio/ogg": ".ogg", "image/jpeg": ".jpg", "audio/mpeg": ".mp3", "au
 @dataclass(frozen=True, slots=True)
 class Media:
     """A file that can be fetched. `name` is the sender's word for it, "" when there is none;
-    `size` in bytes and `seconds` as Telegram states them, None when it does not. `is_quoted`: it
-    was forwarded, or stands in a message that is replied to."""
+    `size` in bytes as Telegram states it, None when it does not. `is_quoted`: it was forwarded, or
+    stands in a message that is replied to."""
 
     kind: str
     file_id: str
@@ -50,7 +49,6 @@ class Media:
     name: str
     media_type: str
     size: int | None = None
-    seconds: int | None = None
     is_quoted: bool = False
 
     @property
@@ -84,10 +82,6 @@ def media_of(message: Message) -> Media | None:
         media_type = getattr(found, "mime_type", None) or _TYPES.get(kind, "")
         if kind == "sticker" and (found.is_animated or found.is_video):
             media_type = "video/webm" if found.is_video else "application/x-tgsticker"
-        # A timedelta where the library was told so.
-        duration = getattr(found, "duration", None)
-        if isinstance(duration, timedelta):
-            duration = round(duration.total_seconds())
         return Media(
             kind=kind,
             file_id=found.file_id,
@@ -95,7 +89,6 @@ def media_of(message: Message) -> Media | None:
             name=str(getattr(found, "file_name", None) or ""),
             media_type=str(media_type or "application/octet-stream"),
             size=found.file_size,
-            seconds=duration,
         )
     return None
 

@@ -181,7 +181,7 @@ def test_live_place_is_told_once_and_its_moves_are_silent(world):
     world.expect_none("alice", 0.5, kind="send")
 
     world.location("alice", 45.0, 7.6, forward_origin={**ORIGIN, "sender_user": world.tg.me})
-    world.expect("alice", "inoltrato")
+    world.expect("alice", r"^\[text\] '' «Test Bot: 📍 45\.0, 7\.6»")
     world.assert_clean()
 
 
