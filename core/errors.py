@@ -40,6 +40,7 @@ class ErrorCode(StrEnum):
     UNGROUNDED = "ungrounded"
     # policy
     OUT_OF_SCOPE = "out_of_scope"
+    OUT_OF_WORKSPACE = "out_of_workspace"
     FORBIDDEN_PATH = "forbidden_path"
     FORBIDDEN_HOST = "forbidden_host"
     JUDGE_DENIED = "judge_denied"

@@ -16,6 +16,7 @@ from core.errors import ErrorCode, ErrorInfo, MetnosError
 from core.execution.consent import Question
 from core.execution.context import TurnContext
 from core.execution.giving import given
+from core.execution.guests import at_home
 from core.execution.sources import reply_is_external
 from core.execution.undo_steps import is_undoable
 from core.i18n import Texts
@@ -33,6 +34,7 @@ from core.messages import (
     FinalKind,
     Inbound,
     Reply,
+    Role,
     TurnClosed,
     TurnSuspended,
 )
@@ -95,7 +97,7 @@ class TurnEnds:
             given=given(context.request, outcome.state.steps, context.scope),
         )
         outcome = replace(outcome, error=made.error or outcome.error)
-        blocks = tuple(Block(b.kind, hide_handles(b.text)) for b in made.reply.blocks)
+        blocks = tuple(Block(b.kind, self._told(context, b.text)) for b in made.reply.blocks)
         rows = [*offers, *_offers_of(outcome)]
         rows += more_of(made.reply.blocks, alone=not rows)
         drawn = draw(rows, self._texts, context.lang)
@@ -244,6 +246,11 @@ class TurnEnds:
             turns=turns,
             from_memory=turns * (outcome.state.engine == FASTPATH),
         )
+
+    def _told(self, context: TurnContext, text: str) -> str:
+        """A text for this person: no handle of a secret, and to a guest no place of the house."""
+        text = hide_handles(text)
+        return text if context.actor.role is Role.HOST else at_home(text, context.scope.home)
 
     def _log(self, turn_id: str, line: Mapping[str, object], day: dt.date) -> None:
         """The line is in the database already: a log that cannot be written now is written at

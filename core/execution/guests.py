@@ -7,8 +7,9 @@ host's stays so.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 from core.catalog.loaded import Catalog
 from core.catalog.manifest import Manifest
@@ -73,6 +74,18 @@ def may_use(manifest: Manifest, rights: Collection[str]) -> bool:
     # To speak to a server is reading, unless the tool changes something there.
     changes_there = manifest.is_mutating and "network:http" in asked
     return asked <= RIGHTS | (_GRANTABLE & set(rights)) and not changes_there
+
+
+def at_home(value: Any, home: str) -> Any:
+    """A JSON value in which a guest's folder is called `~`, as they may call it themselves: its
+    whole path names places of the host."""
+    if isinstance(value, str):
+        return value.replace(home, "~")
+    if isinstance(value, list | tuple):
+        return [at_home(item, home) for item in value]
+    if isinstance(value, Mapping):
+        return {key: at_home(item, home) for key, item in value.items()}
+    return value
 
 
 def catalog_for(actor: Actor, catalog: Catalog, rights: Collection[str] = ()) -> Catalog:

@@ -13,9 +13,10 @@ from typing import Any
 from core.catalog.manifest import Manifest
 from core.clock import Clock
 from core.errors import CallRefused, ErrorCode, StoreError, to_error_info
-from core.execution import arguments, builtins, handle, standing
+from core.execution import arguments, builtins, guests, handle, standing
 from core.execution.context import TurnContext
 from core.execution.standing import Given
+from core.messages import Role
 from core.observation import Effects, Observation
 from core.store import actors, effects, scratchpad, turns
 from core.store.database import Transaction
@@ -91,7 +92,7 @@ async def keep(
         shown = shown or handle.shown_whole(record.observation)
         if left_out:
             shown = {**shown, "left_out": list(left_out)}
-        record = replace(record, shown=shown)
+        record = replace(record, shown=_told(context, shown))
         if journal is not None:
             async with stores.main.write() as tx:
                 await _finish(tx, clock, context, state.with_step(record), journal)
@@ -100,7 +101,8 @@ async def keep(
     if left_out:
         stored = replace(stored, fields={"left_out": list(left_out), **stored.fields})
     entry_id = clock.new_id()[:16]
-    record = replace(record, shown=handle.shown_handle(record.observation, stored, entry_id))
+    told = _told(context, handle.shown_handle(record.observation, stored, entry_id))
+    record = replace(record, shown=told)
     try:
         async with stores.main.write() as tx:
             await scratchpad.put(
@@ -123,6 +125,13 @@ async def keep(
         failed = Observation.failed(to_error_info(exc))
         record = replace(record, observation=failed, shown=failed.for_model())
     return record
+
+
+def _told(context: TurnContext, shown: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a model may know of a step: of a guest's, not where the house keeps their folder."""
+    if context.actor.role is Role.HOST:
+        return shown
+    return {key: guests.at_home(value, context.scope.home) for key, value in shown.items()}
 
 
 async def _finish(

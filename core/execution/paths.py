@@ -279,6 +279,9 @@ def _own_homes() -> set[str]:
 def check_scope(path: str, scope: Scope, *, write: bool = False) -> None:
     """Raise `CallRefused(out_of_scope)` unless a root holds this canonical path."""
     if not scope.holds(path, write=write):
+        if scope.roots == (scope.workspace,):
+            detail = "outside this person's own folder: use a name inside it"
+            raise CallRefused(ErrorCode.OUT_OF_WORKSPACE, detail)
         names = ", ".join(os.path.basename(root) or root for root in scope.roots[:-1])
         raise CallRefused(
             ErrorCode.OUT_OF_SCOPE,

@@ -67,7 +67,7 @@ class Vaglio:
         """A path that is forbidden as spelt, or outside the scope, is a verdict like any other."""
         if exc.code is ErrorCode.FORBIDDEN_PATH:
             attempt.checks["guard"] = "denied"
-        elif exc.code is ErrorCode.OUT_OF_SCOPE:
+        elif exc.code in {ErrorCode.OUT_OF_SCOPE, ErrorCode.OUT_OF_WORKSPACE}:
             attempt.checks["scope"] = "denied"
         else:
             return
