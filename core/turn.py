@@ -177,10 +177,9 @@ class Turns:
         if sender_id is not None:
             async with self._stores.main.read() as tx:
                 actor = await actors.find_actor(tx, address.channel, sender_id)
-        running = self._talks.running(address.key)
-        is_guest = actor is not None and actor.role is not Role.HOST
-        if running is not None and is_guest and actor and running.actor_id != actor.id:
-            return False
+            whose = self._talks.whose().get(address.key)
+            if actor is None or (actor.role is Role.GUEST and whose not in {None, actor.id}):
+                return False
         if await self._talks.stop(address.key):
             return True
         if actor is None or self._talks.is_busy(address.key):

@@ -86,7 +86,7 @@ def script() -> list[Rule]:
         Rule(when=is_next, calls=next_call),
         Rule(text=lambda ask: "Ecco: " + " ".join(ask.results)),
     ]
-    rules[2].scene = scene  # type: ignore[attr-defined]
+    rules[2].scene = scene
     return rules
 
 
@@ -109,7 +109,7 @@ async def open_scene(tmp_path: Path) -> AsyncIterator[Scene]:
             sara = await actors.add(tx, Role.GUEST, "", house.clock)
             await actors.link(tx, "telegram", SARA, sara.id)
         scene = Scene(house, model, host, luca, sara, notes, alias)
-        rules[2].scene["it"] = scene  # type: ignore[attr-defined]
+        rules[2].scene["it"] = scene
         for one in (luca, sara):
             scene.files_of(one).mkdir(parents=True, exist_ok=True)
         yield scene

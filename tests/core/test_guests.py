@@ -348,3 +348,33 @@ async def test_start_after_a_crash_ends_what_ran_for_somebody_revoked(tmp_path: 
             states = [row["state"] for row in await tx.fetch_all("SELECT state FROM turns")]
         assert states == ["closed"]
         assert await queued(house) == []
+
+
+# -- in one room ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("whose", "stopper", "stops"),
+    [("local", NUMBER, False), (NUMBER, "local", True), (NUMBER, NUMBER, True)],
+    ids=["a guest the host's", "the host a guest's", "a guest their own"],
+)
+async def test_stop_in_a_group_ends_ones_own_turn_and_the_hosts_any(
+    tmp_path: Path, whose: str, stopper: str, stops: bool
+) -> None:
+    group = ChatAddress("telegram", "-100")
+    rules = [Rule(user="aspetta", after=0, calls=[("get_texts", {})]), Rule(text="Ecco.")]
+    async with open_scripted(tmp_path, rules) as (house, model):
+        signed_executor(house.settings, manifest_toml("get_texts"), WAITS)
+        await let_in(house)
+        async with house.stores.main.write() as tx:
+            host = await actors.find_host(tx)
+            assert host is not None
+            await actors.link(tx, "telegram", "local", host.id)
+        turn = asyncio.create_task(say(house, "aspetta", address=group, sender_id=whose))
+        await until(lambda: bool(model.asked))
+
+        stopped = await house.turns.stop(group, stopper)
+        closed = await turn
+
+    assert stopped is stops
+    assert (closed.error is not None) is stops
