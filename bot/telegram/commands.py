@@ -68,7 +68,7 @@ class Commands:
         self._default_lang = default_lang
         self._folders = folders
         self._isolation = isolation
-        self._tz = tz
+        self.tz = tz
         self._started_at = clock.monotonic()
 
     async def run(self, command: Command, actor: Actor) -> tuple[str, str]:
@@ -132,7 +132,7 @@ class Commands:
             head.append(say("telegram.status.working", lang, request=request, span=span))
         lines = [" · ".join(head)]
         async with self._store.read() as tx:
-            zone = ZoneInfo(actor.tz or self._tz)
+            zone = ZoneInfo(actor.tz or self.tz)
             day = await usage.of_day(tx, actor.id, self._clock.now().astimezone(zone).date())
         if day.turns and not in_group:
             lines.append(
@@ -198,7 +198,7 @@ class Commands:
         language."""
         say, wanted = self._texts.say, " ".join(argument.split())
         if not wanted:
-            zone = actor.tz or self._tz
+            zone = actor.tz or self.tz
             time = self._texts.time(self._clock.now(), lang, zone)
             return say("telegram.tz.how", lang, zone=zone, time=time), lang
         found = self._texts.zones_named(wanted)

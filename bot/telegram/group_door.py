@@ -58,11 +58,12 @@ class GroupDoor:
         texts: Texts,
         clock: Clock,
         lang: str,
+        tz: str,
         answers: Answers,
     ) -> None:
         self._bot, self._identity, self._store = bot, identity, store
         self._texts, self._clock, self._lang = texts, clock, lang
-        self._answers = answers
+        self._tz, self._answers = tz, answers
 
     async def take(self, row: StoredInbox, heard: Heard, actor: Actor | None, lang: str) -> bool:
         """Answer and close what is not to be worked; False: it is let through, and nothing is
@@ -180,7 +181,7 @@ class GroupDoor:
             return
         await self._answers.word(tap.query_id, "")
         sight = await self._sight(chat) if state is ChatState.ON else None
-        time = self._texts.time(now, lang, actor.tz or "UTC")
+        time = self._texts.time(now, lang, actor.tz or self._tz)
         async with self._store.write() as tx:
             changed = await chats.set_state(tx, CHANNEL, chat_id, state, now)
             asked = await outbox.find_by_message(

@@ -94,6 +94,7 @@ class Handlers:
             texts=texts,
             clock=clock,
             lang=lang,
+            tz=commands.tz,
             answers=self._answers,
         )
         self._receiving = receiving

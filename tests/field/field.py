@@ -26,6 +26,7 @@ from core.store.stores import open_stores
 from tests.acceptance.town import LONG as LONG
 from tests.acceptance.town import Town, open_town
 from tests.support.scripted_model import Ask, Rule
+from tests.support.served import problems
 
 LANGS = ("it", "en")
 both = pytest.mark.parametrize("lang", LANGS)
@@ -154,7 +155,8 @@ def entries(ask: Ask) -> list[dict[str, Any]]:
 def open_field(
     tmp: Path, rules: Sequence[Rule] = (), *, start: bool = True, **env: str
 ) -> Iterator[Field]:
-    """The field with its servers; the bot runs, unless it is to be started later."""
+    """The field with its servers; the bot runs, unless it is to be started later. What the fake
+    served meanwhile must be what Telegram would have served."""
     with open_town(tmp, rules, **env) as town:
         town.__class__ = Field
         assert isinstance(town, Field)
@@ -162,3 +164,5 @@ def open_field(
         if start:
             town.telegram.start_bot()
         yield town
+        fake = town.telegram.tg
+        assert problems(fake.calls, fake.made_up) == []

@@ -27,13 +27,13 @@ def test_3_03_final_answer_waits_and_is_delivered_once(field: Field, lang: str):
     field.teach(REQUEST[lang], answer=f"tocca {lang}")
     name = field.person(lang)
     chat = field.telegram.names[name]
-    field.telegram.fault("sendMessage", code=429, chat_id=chat, retry_after=3)
+    field.telegram.fault("sendMessage", code=429, chat_id=chat, retry_after=2)
 
     field.telegram.say(name, REQUEST[lang])
     refused = field.hear(name, kind="error")
     answer = field.hear(name, f"tocca {lang}")
 
-    assert answer["t"] - refused["t"] > 2.9
+    assert answer["t"] - refused["t"] > 1.9
     assert field.texts(name) == [f"tocca {lang}"]
     between = field.telegram.tg.events[refused["n"] + 1 : answer["n"]]
     assert not [e for e in between if e["chat_id"] == chat and e["kind"] in {"action", "edit"}]
@@ -41,17 +41,17 @@ def test_3_03_final_answer_waits_and_is_delivered_once(field: Field, lang: str):
 
 
 def test_3_03_edit_that_must_wait_is_not_said_as_a_new_message_instead(field: Field):
-    field.teach("lavora a lungo", NOW, answer="ecco fatto", delay=4.0)
+    field.teach("lavora a lungo", NOW, answer="ecco fatto", delay=3.5)
     name = field.person()
     chat = field.telegram.names[name]
 
     field.telegram.say(name, "lavora a lungo")
     progress = field.hear(name, kind="send")
-    field.telegram.fault("editMessageText", code=429, chat_id=chat, retry_after=3)
+    field.telegram.fault("editMessageText", code=429, chat_id=chat, retry_after=2)
     refused = field.hear(name, kind="error")
     end = field.hear(name, "ecco fatto")
 
-    assert end["t"] - refused["t"] > 2.9
+    assert end["t"] - refused["t"] > 1.9
     assert field.texts(name) == ["ecco fatto"]
     sends = field.events(name, "send")
     assert len(sends) <= 2
@@ -64,7 +64,7 @@ def test_3_03_flood_in_one_chat_does_not_stall_another(field: Field):
         field.teach(f"saluta {who}", answer=f"ciao {who}")
     slow, quick = field.person(), field.person()
     field.telegram.fault(
-        "sendMessage", code=429, chat_id=field.telegram.names[slow], retry_after=4
+        "sendMessage", code=429, chat_id=field.telegram.names[slow], retry_after=3
     )
 
     field.telegram.say(slow, "saluta uno")
@@ -76,7 +76,7 @@ def test_3_03_flood_in_one_chat_does_not_stall_another(field: Field):
 
 
 def test_3_03_progress_and_typing_are_dropped_first_where_messages_are_counted(field: Field):
-    field.teach("fai con calma", NOW, answer="finito", delay=5.0)
+    field.teach("fai con calma", NOW, answer="finito", delay=4.0)
     name = field.person()
     chat = field.telegram.names[name]
     field.telegram.tg.limits[chat] = (20, 60.0)

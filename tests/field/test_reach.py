@@ -143,7 +143,7 @@ def test_3_16_answers_are_never_one_behind(field: Field):
 @both
 def test_3_17_typing_lasts_as_long_as_the_turn_and_ends_with_it(field: Field, lang: str):
     request = {"it": "pensaci bene", "en": "think it over"}[lang]
-    field.teach(request, NOW, answer="pensato", delay=6.0)
+    field.teach(request, NOW, answer="pensato", delay=5.0)
     name = field.person(lang)
 
     said = time.time()

@@ -4,7 +4,10 @@ place is asked for, and a group that gets a new id."""
 from __future__ import annotations
 
 import itertools
+import re
+from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from core.messages import Role
 from tests.field.field import LONG, NOW, Field, both, token
@@ -116,6 +119,20 @@ def test_3_12_topics_do_not_hear_each_other(field: Field):
     seen = [ask.body for ask in field.model.asked if ask.user == "che cosa tieni?"]
     assert seen
     assert "canarino-77" not in str(seen)
+
+
+def test_3_25_time_of_a_decision_is_that_of_the_house(field: Field):
+    group, _ = room(field, "it")
+
+    settled = field.events(group, "edit")[-1]["message"]
+    utc = datetime.fromtimestamp(settled["edit_date"], UTC)
+
+    shown = re.search(r"alle (\d+):(\d+)", settled["text"])
+    assert shown is not None
+    minutes = int(shown[1]) * 60 + int(shown[2]) - (utc.hour * 60 + utc.minute)
+    away = utc.astimezone(ZoneInfo("Europe/Rome")).utcoffset()
+    assert away is not None
+    assert (minutes - away.seconds // 60) % (24 * 60) in {0, 1, 24 * 60 - 1}
 
 
 SEES = {

@@ -34,9 +34,9 @@ from aiogram.types import (
 )
 
 from tests.field.field import LONG, NOW, Field
-from tests.field.served import kinds, problems
 from tests.support.fakeapi import FakeTelegram
 from tests.support.house import until
+from tests.support.served import kinds, problems
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(64)
 OGG = b"OggS" + bytes(64)
@@ -49,7 +49,7 @@ EVERYTHING = [
 def test_what_the_bot_was_served_in_its_journeys_is_what_telegram_would_serve(field: Field):
     tg = field.telegram
     host = field.person("it", last_name="Rossi")
-    field.teach("che ore sono?", NOW, answer="le **tre**")
+    field.teach("che ore sono?", NOW, answer="le **tre**", delay=0.7)
     (field.notes / "via.md").write_text("x")
     field.teach("elimina ~/notes/via.md", ("delete_files", {"paths": ["~/notes/via.md"]}))
     field.teach("dove sono?", ("request_location_from_user", {"prompt": "Dove?"}), answer="qui")

@@ -46,6 +46,7 @@ class FakeTelegram:
                         "has_main_web_app": False, "has_topics_enabled": False, "allows_users_to_create_topics": False,
                         "can_manage_bots": False, "supports_join_request_queries": False}
         self.users, self.chats, self.files, self.callbacks, self.guests = {}, {}, {}, {}, {}
+        self.made_up = set()                             # ids of updates that tests wrote
         self.updates, self.next_update, self.allowed = [], random.randint(10**8, 9 * 10**8), None
         self.commands, self.faults, self.calls, self.events = {}, [], [], []
         self.poll, self.polls_seen, self.ids = None, 0, itertools.count(random.randint(10**6, 10**7))
@@ -743,6 +744,7 @@ class FakeTelegram:
 
     def redeliver(self, update):
         """Put an update that was confirmed before back at the front (what a crash before the confirming poll does)."""
+        self.made_up.add(update["update_id"])
         self.updates.insert(0, update)
 
     # ---- people --------------------------------------------------------------------------------------------------
@@ -829,14 +831,16 @@ class FakeTelegram:
 
     async def user_tap(self, chat_id, uid, data, message=None):
         """A tap that no client would offer: any data, by anyone, on any message (a replay, a forgery). Returns the query's id."""
-        qid = self._query(self.chats[chat_id], uid, message or {"message_id": 1, "chat": self.chats[chat_id]["info"], "date": 0}, data)
+        qid = self._query(self.chats[chat_id], uid, message or {"message_id": 1, "chat": self.chats[chat_id]["info"], "date": 0}, data, message is not None)
         self.callbacks[qid]["forged"] = True
         return qid
 
-    def _query(self, chat, uid, m, data):
+    def _query(self, chat, uid, m, data, made_up=False):
         qid = str(next(self.ids))
         self.callbacks[qid] = {"t": time.time(), "answered": False, "chat_id": chat["id"], "data": data}
-        self._push("callback_query", {"id": qid, "from": self.users[uid], "message": m, "chat_instance": str(chat["id"]), "data": data})
+        u = self._push("callback_query", {"id": qid, "from": self.users[uid], "message": m, "chat_instance": str(chat["id"]), "data": data})
+        if made_up:
+            self._made_up(u)
         return qid
 
     async def user_press(self, chat_id, uid, label, message_id=None, lat=None, lon=None):
@@ -916,7 +920,13 @@ class FakeTelegram:
 
     async def push_raw(self, kind, payload):
         """Any other update, as the Bot API would write it (business_message, inline_query, poll_answer...)."""
-        return self._push(kind, payload)
+        return self._made_up(self._push(kind, payload))
+
+    def _made_up(self, update):
+        """Remember an update that a test wrote, not this fake: nobody vouches for it."""
+        if update:
+            self.made_up.add(update["update_id"])
+        return update
 
     async def migrate(self, gid, uid, new_id=None):
         """A basic group becomes a supergroup: two service messages, and the old id is refused from then on."""
