@@ -1,4 +1,4 @@
-"""Short work on the database of the home, beside an engine that may be running."""
+"""Short work on the databases of the home, beside an engine that may be running."""
 
 from __future__ import annotations
 
@@ -24,13 +24,24 @@ def write_store(settings: Settings, work: Work[T]) -> T:
     return asyncio.run(_work(settings, work, write=True))
 
 
-async def _work(settings: Settings, work: Work[T], *, write: bool) -> T:
+def read_memory(settings: Settings, work: Work[T]) -> T:
+    """Run `work` on a snapshot of what was learnt. Raises `StoreError`."""
+    return asyncio.run(_work(settings, work, write=False, memory=True))
+
+
+def write_memory(settings: Settings, work: Work[T]) -> T:
+    """Run `work` in one write transaction of what was learnt. Raises `StoreError`."""
+    return asyncio.run(_work(settings, work, write=True, memory=True))
+
+
+async def _work(settings: Settings, work: Work[T], *, write: bool, memory: bool = False) -> T:
     from core.clock import SystemClock
     from core.store.stores import open_stores
 
     stores = await open_stores(settings, SystemClock())
     try:
-        async with stores.main.write() if write else stores.main.read() as tx:
+        store = stores.memory if memory else stores.main
+        async with store.write() if write else store.read() as tx:
             return await work(tx)
     finally:
         await stores.close()

@@ -16,6 +16,7 @@ from bot.cli import (
     mandates,
     model,
     pair,
+    plans,
     run,
     setup,
     turns,
@@ -58,6 +59,13 @@ def build_command() -> Any:
         },
         "groups": {"list": chats.list_groups, "off": chats.turn_off},
         "turns": {"list": turns.list_turns, "show": turns.show},
+        "plans": {
+            "list": plans.list_plans,
+            "show": plans.show,
+            "approve": plans.approve,
+            "delete": plans.delete,
+            "flush": plans.flush,
+        },
         "model": {"pull": model.pull, "serve": model.serve, "status": model.status},
     }
     for name, commands in groups.items():
