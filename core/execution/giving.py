@@ -23,6 +23,7 @@ from core.vocabulary import verb_of
 
 # As many as one album holds.
 MOST_GIVEN = 10
+_MOST_READ = 2000
 
 _ENDING = r"[\w(][^\s/]*\.(?!com\b|it\b|org\b|net\b|eu\b)[a-z][a-z0-9]{1,4}\b"
 _VERB_IT = (
@@ -38,6 +39,8 @@ _SMALL_IT = (
     r"|queste|mio|mia|miei|mie|tutt[iea]|ultim[oaie]|prim[oaie]|stess[oaie]|quegli|dei|delle|\d+"
     r"|due|tre|quattro|cinque|anche|per|favore|pure)"
 )
+# Each ends at its own blank or apostrophe, so that there is one way only to read a run of them.
+_FEW_IT = rf"(?:{_SMALL_IT}(?:['’]\s*|\s+)){{0,6}}"
 _VERB_EN = r"(?:send|give|forward|pass|hand|get|attach|upload|share|let)"
 _NOUN_EN = (
     r"(?:files?|photos?|pictures?|images?|documents?|pdfs?|attachments?|sheets?|spreadsheets?|scans?"
@@ -51,16 +54,16 @@ _SMALL_EN = (
 _ABOUT = r"(?!['’]?s?\s+(?:lists?|names?|sizes?|paths?|contents?|counts?|types?)\b)"
 _WISHES = re.compile(
     rf"""
-      \b{_VERB_IT}(?:mi|ci)\s+(?:{_SMALL_IT}['’]?\s*)*(?:{_NOUN_IT}\b|{_ENDING})
+      \b{_VERB_IT}(?:mi|ci)\s+{_FEW_IT}(?:{_NOUN_IT}\b|{_ENDING})
     | \b{_VERB_IT}(?:me|ce)l[oaie]\b
     | \bme\s+l[oaie]\s+{_YOU_IT}\b
-    | \bmi\s+{_YOU_IT}\s+(?:{_SMALL_IT}['’]?\s*)*(?:{_NOUN_IT}\b|{_ENDING})
-    | \b(?:manda|invia|allega|metti)\s+(?:{_SMALL_IT}['’]?\s*)*(?:{_NOUN_IT}\b|{_ENDING})
+    | \bmi\s+{_YOU_IT}\s+{_FEW_IT}(?:{_NOUN_IT}\b|{_ENDING})
+    | \b(?:manda|invia|allega|metti)\s+{_FEW_IT}(?:{_NOUN_IT}\b|{_ENDING})
       (?=.*\b(?:qui|a\s+me|in\s+chat|su\s+telegram|in\s+allegato)\b)
-    | \b{_VERB_EN}\s+(?:me|us)\s+(?:{_SMALL_EN}\s+)*(?:{_NOUN_EN}\b{_ABOUT}|{_ENDING})
+    | \b{_VERB_EN}\s+(?:me|us)\s+(?:{_SMALL_EN}\s+){{0,6}}(?:{_NOUN_EN}\b{_ABOUT}|{_ENDING})
     | \b(?:send|give|forward)\s+(?:it|them|that)\s+(?:over\s+)?(?:to\s+(?:me|us)|here)\b
     | \b(?:send|give)\s+me\s+(?:it|them|that)\b
-    | \b(?:send|attach|share|upload)\s+(?:{_SMALL_EN}\s+)*(?:{_NOUN_EN}\b{_ABOUT}|{_ENDING})
+    | \b(?:send|attach|share|upload)\s+(?:{_SMALL_EN}\s+){{0,6}}(?:{_NOUN_EN}\b{_ABOUT}|{_ENDING})
       (?=.*\b(?:here|to\s+me|to\s+us|with\s+me|in\s+(?:this\s+)?chat|on\s+telegram)\b)
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -78,6 +81,7 @@ class Given:
 
 def wants_files(request: str) -> bool:
     """Whether the person asks for files themselves, not only for words about them."""
+    request = request[:_MOST_READ]
     return any(not _NOT.search(request[: found.start()]) for found in _WISHES.finditer(request))
 
 

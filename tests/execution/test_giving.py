@@ -146,3 +146,9 @@ def test_words_in_an_observation_that_are_no_paths_are_passed_over(scope: Scope)
     record = StepRecord(1, "find_files", {}, {}, Observation(ok=True, entries=strange), {})
 
     assert given("mandami i file", [record], scope).files == ()
+
+
+@pytest.mark.parametrize("piece", ["il ", "l", "mandami la mia ", "manda il file ", "send the "])
+def test_long_request_of_small_words_is_read_at_once(piece: str) -> None:
+    """A pattern that tries every way to cut such a text would not end in a lifetime."""
+    assert not wants_files("mandami la mia " + piece * 4000)
