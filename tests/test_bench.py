@@ -18,6 +18,7 @@ from tests.support.world import REPO
 
 FIGURES = {
     "prefilter": ("ms.100.median", "ms.300.p95", "ms.1000.budget"),
+    "reuse": ("true_reuse", "false_reuse", "find_ms.exact.p95_ms", "embedding_ms.median_ms"),
     "catalog": ("shipped.hot.median_ms", "shipped.cold.p95_ms", "12.executors"),
     "call": ("trivial.median_ms", "get_now.p95_ms", "trivial_to_bare"),
     "overhead": ("simple.overhead.median_ms", "metis.overhead.p95_ms"),

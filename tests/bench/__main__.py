@@ -22,6 +22,7 @@ from tests.bench.figures import SCALE
 
 PARTS = (
     "prefilter",
+    "reuse",
     "catalog",
     "call",
     "cage",
