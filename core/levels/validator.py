@@ -1,6 +1,7 @@
 """L2, the validator: whether a whole plan may run, without a model and before anything runs.
 
-Pure. Checks what can be known of a plan as it stands: tools, arguments, references backwards only.
+Pure. Checks what can be known of a plan as it stands: tools, arguments, references backwards only,
+and its shape (S6).
 Values that references will bring are checked again by the gate when they are there.
 """
 
@@ -14,6 +15,7 @@ from core.catalog.manifest import Manifest
 from core.errors import CallRefused, ErrorCode, ErrorInfo, to_error_info
 from core.execution import arguments, guards
 from core.execution.builtins import BUILTINS
+from core.levels import shape
 from core.plan import (
     FROM_STEP,
     FillerReference,
@@ -34,10 +36,14 @@ def problem_of(plan: Plan, catalog: Catalog, *, most: int = MAX_STEPS) -> ErrorI
     if len(plan.steps) > most:
         params = {"limit": most, "cap": Cap.STEPS.value}
         return ErrorInfo(ErrorCode.CAP_STEPS, params, detail="too many steps")
+    stage = shape.compute_state(())
     for number, step in enumerate(plan.steps, start=1):
         try:
             _check(number, step, catalog)
             _check_run(plan.steps[:number], catalog)
+            executor = catalog.offered.get(step.tool)
+            called = shape.call_of(step, None if executor is None else executor.manifest)
+            stage = shape.next_state(stage, called)
         except CallRefused as exc:
             info = to_error_info(exc)
             return ErrorInfo(info.code, info.params, detail=f"step {number}: {info.detail}")
