@@ -25,6 +25,8 @@ from core.store import actors
 from core.store.stores import open_stores
 from tests.acceptance.town import LONG as LONG
 from tests.acceptance.town import Town, open_town
+from tests.support.catalogue import shipped_manifests
+from tests.support.harness import said
 from tests.support.scripted_model import Ask, Rule
 from tests.support.served import problems
 
@@ -87,6 +89,9 @@ class Field(Town):
         return self.hear(chat or name, text, **wanted)
 
     def hear(self, name: str, text: str = "", **wanted: Any) -> dict[str, Any]:
+        """Wait for words of the bot; its progress is none unless a text is looked for."""
+        if not text and "where" not in wanted:
+            wanted["where"] = lambda event: not _is_progress(said(event))
         event: dict[str, Any] = self.telegram.expect(name, text, timeout=LONG, **wanted)
         return event
 
@@ -143,6 +148,12 @@ def token(event: dict[str, Any], label: str) -> str:
     """What the button of a message carries whose label fits."""
     found = next(b for b in buttons(event) if re.search(label, b["text"]))
     return str(found["callback_data"])
+
+
+def _is_progress(text: str) -> bool:
+    """Whether this is the line that says what is being done, before the answer."""
+    phrases = {p for m in shipped_manifests().values() for p in m.phrase.values()}
+    return any(text.startswith(phrase) for phrase in (*phrases, "Ci lavoro", "Working on it"))
 
 
 def entries(ask: Ask) -> list[dict[str, Any]]:

@@ -82,7 +82,9 @@ def _asked(stage: Stage, lang: str, name: str) -> tuple[Path, str, dict]:
     box = stage.notes / f"{name}-{lang}"
     fill_mailbox(box, MESSAGES)
     request = REQUEST[lang].format(box=box.name)
-    card = stage.ask(HOST, request, "Fattura di novembre.*Your invoice", buttons=["^✅", "^✋"])
+    # A card that was agreed to a few times is one line.
+    named = "Fattura di novembre.*Your invoice|2 (elementi|items)"
+    card = stage.ask(HOST, request, named, buttons=["^✅", "^✋"])
     assert folder_of(box, "inbox") == ["m1", "m2", "m3"]
     return box, request, card
 
