@@ -90,7 +90,7 @@ class Field(Town):
 
     def hear(self, name: str, text: str = "", **wanted: Any) -> dict[str, Any]:
         """Wait for words of the bot; its progress is none unless a text is looked for."""
-        if not text and "where" not in wanted:
+        if not text and not wanted.keys() & {"where", "kind"}:
             wanted["where"] = lambda event: not _is_progress(said(event))
         event: dict[str, Any] = self.telegram.expect(name, text, timeout=LONG, **wanted)
         return event

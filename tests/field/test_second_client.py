@@ -84,7 +84,7 @@ def test_what_the_bot_was_served_in_its_journeys_is_what_telegram_would_serve(fi
 
     assert problems(tg.calls()) == []
     assert kinds(tg.calls()) >= {
-        "getMe", "setMyCommands", "sendMessage", "editMessageText", "sendChatAction",
+        "getMe", "setMyCommands", "sendMessage", "editMessageText",
         "answerCallbackQuery", "message", "edited_message", "callback_query", "my_chat_member",
         "message_reaction", "message.reply_to_message", "message.location",
         "message.media_group_id", "message.document", "message.voice", "message.forward_origin",
