@@ -95,12 +95,6 @@ class Incoming:
                 part.unlink()
         return Received(str(path), path.name, size)
 
-    def shown(self, received: Received) -> str:
-        """The path as a person reads it."""
-        home = str(Path.home())
-        path = received.path
-        return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
-
     def _prepare(self, actor: Actor) -> Path:
         scope = scope_for(actor, self._settings)
         folder = inbox_of(scope, self._folder)

@@ -192,4 +192,3 @@ async def test_save_goes_where_the_setting_says(tmp_path: Path) -> None:
     received = await where.save(HOST, "a.txt", chunks(b"x"), most_bytes=MOST)
 
     assert received.path == str(tmp_path / "notes/Metnos/Da leggere/a.txt")
-    assert where.shown(received) == received.path
