@@ -176,6 +176,10 @@ BROAD = {
     "core.turn_walk",
     "core.scheduler",
     "bot.telegram.handlers",
+    # One update that nobody thought of must not keep all others from coming.
+    "bot.telegram.express",
+    "bot.telegram.poll",
+    "bot.telegram.sifting",
     # The call's own outermost boundary and the zygote's imports of foreign packages: both run in
     # the cage's processes, not in the engine.
     "core.execution.cage.worker",

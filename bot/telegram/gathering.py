@@ -34,14 +34,14 @@ _POINTS = re.compile(
 
 def is_apart(body: Mapping[str, Any]) -> bool:
     """Whether this stored update never belongs to others: it is no message of a known person."""
-    return bool(body.keys() - {"update"}) or _message(body) is None
+    return bool(body.keys() - {"update"}) or message_of(body) is None
 
 
 def belongs(group: Sequence[Mapping[str, Any]], body: Mapping[str, Any]) -> bool:
     """Whether a stored update goes on with what these, in their order, began."""
     if len(group) >= MOST_PARTS or is_apart(body) or any(map(is_apart, group)):
         return False
-    before, message = _message(group[-1]), _message(body)
+    before, message = message_of(group[-1]), message_of(body)
     if before is None or message is None or _sender(before) != _sender(message):
         return False
     if album := _album(message):
@@ -57,11 +57,11 @@ def belongs(group: Sequence[Mapping[str, Any]], body: Mapping[str, Any]) -> bool
 
 def waits_s(group: Sequence[Mapping[str, Any]]) -> float:
     """Seconds of quiet after the last of these before they are worked."""
-    last = _message(group[-1])
+    last = message_of(group[-1])
     if last is None or is_apart(group[-1]) or len(group) >= MOST_PARTS:
         return 0.0
     if album := _album(last):
-        pictures = sum(1 for one in group if _album(_message(one) or {}) == album)
+        pictures = sum(1 for one in group if _album(message_of(one) or {}) == album)
         return 0.0 if pictures >= MOST_PICTURES else ALBUM_S
     if _is_forwarded(last) or _is_comment(last):
         return FORWARDS_S
@@ -70,7 +70,7 @@ def waits_s(group: Sequence[Mapping[str, Any]]) -> float:
 
 def album_key(body: Mapping[str, Any]) -> str | None:
     """What all parts of one album have in common, and no other message."""
-    message = _message(body)
+    message = message_of(body)
     if message is None or not _album(message):
         return None
     return f"{_sender(message)}:{_album(message)}"
@@ -78,11 +78,12 @@ def album_key(body: Mapping[str, Any]) -> str | None:
 
 def sender_of(body: Mapping[str, Any]) -> object:
     """Who wrote a stored message; None where it is no message."""
-    message = _message(body)
+    message = message_of(body)
     return None if message is None else _sender(message)
 
 
-def _message(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def message_of(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The message in a stored body; None where it holds none."""
     update = body.get("update")
     message = update.get("message") if isinstance(update, Mapping) else None
     return message if isinstance(message, Mapping) else None
@@ -115,7 +116,7 @@ def _is_comment(message: Mapping[str, Any]) -> bool:
 
 def _is_cut(message: Mapping[str, Any]) -> bool:
     text = message.get("text")
-    return isinstance(text, str) and len(text.encode("utf-16-le")) // 2 >= _CUT_AT
+    return isinstance(text, str) and len(text.encode("utf-16-le", "surrogatepass")) // 2 >= _CUT_AT
 
 
 def _is_soon(before: Mapping[str, Any], message: Mapping[str, Any]) -> bool:

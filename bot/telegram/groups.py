@@ -11,6 +11,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bot.telegram.numbers import number
+
 GROUPS = frozenset({"group", "supergroup"})
 
 # What follows a name that begins a sentence: "@bot, what time is it" is "what time is it".
@@ -136,10 +138,10 @@ def change_of(raw: Any) -> Change | None:
             return None
         new, old = change["new_chat_member"], change["old_chat_member"]
         return Membership(
-            chat_id=str(int(chat["id"])),
+            chat_id=str(number(chat["id"])),
             title=str(chat.get("title") or ""),
             is_forum=chat.get("is_forum") is True,
-            by=str(int(change["from"]["id"])),
+            by=str(number(change["from"]["id"])),
             is_in=_is_in(new),
             was_in=_is_in(old),
             is_admin=new["status"] == "administrator",
@@ -148,9 +150,9 @@ def change_of(raw: Any) -> Change | None:
     if isinstance(message, Mapping):
         chat_id = message.get("chat", {}).get("id")
         if "migrate_to_chat_id" in message:
-            return Migrated(str(int(chat_id)), str(int(message["migrate_to_chat_id"])))
+            return Migrated(str(number(chat_id)), str(number(message["migrate_to_chat_id"])))
         if "migrate_from_chat_id" in message:
-            return Migrated(str(int(message["migrate_from_chat_id"])), str(int(chat_id)))
+            return Migrated(str(number(message["migrate_from_chat_id"])), str(number(chat_id)))
     return None
 
 

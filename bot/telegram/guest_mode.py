@@ -21,6 +21,7 @@ from bot.telegram.formatting import Words, render
 from bot.telegram.groups import addressed
 from bot.telegram.identity import Identity
 from bot.telegram.inbound import lang_of
+from bot.telegram.numbers import UNREADABLE
 from bot.telegram.ports import Turns
 from bot.telegram.screening import CHANNEL, screen
 from core.clock import Clock
@@ -96,7 +97,7 @@ class GuestMode:
     def hear(self, updates: Collection[Any]) -> None:
         """Begin to answer the guest queries among these."""
         for raw in updates:
-            with suppress(KeyError, TypeError, ValueError, AttributeError):
+            with suppress(*UNREADABLE):
                 if KIND in raw and (screened := screen(raw)) is not None:
                     self._begin(screened.sender_id, raw[KIND])
 
@@ -135,7 +136,7 @@ class GuestMode:
                     request = await self._request(message)
                     reply = await self._turns.answer_public(request, lang)
                 await self._send(query_id, reply)
-        except (TelegramError, StoreError) as exc:
+        except (TelegramError, StoreError, *UNREADABLE) as exc:
             log.info("guest query not answered", extra={"error": type(exc).__name__})
 
     async def _request(self, message: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ from telegram.error import TelegramError
 
 from bot.telegram.content import Content, content_of, whole
 from bot.telegram.media import Media
+from bot.telegram.numbers import UNREADABLE
 from bot.telegram.screening import CHANNEL
 from core.config import LANGS
 from core.messages import ChatAddress, Inbound, InboundKind
@@ -97,11 +98,15 @@ Heard = Said | Noted | Command | Tap | Unsupported | Ignored
 
 def read(raw: Mapping[str, Any], *, bot_id: str) -> Heard:
     """What a stored update means. Raises `ValueError` when it cannot be read."""
-    raw, spoilt = _without_spoilt_place(raw)
     try:
-        update = Update.de_json(dict(raw), None)
-    except (KeyError, TypeError, ValueError, AttributeError, TelegramError) as exc:
+        return _heard(raw, bot_id)
+    except (*UNREADABLE, OSError, TelegramError) as exc:
         raise ValueError(f"unreadable update: {type(exc).__name__}") from exc
+
+
+def _heard(raw: Mapping[str, Any], bot_id: str) -> Heard:
+    raw, spoilt = _without_spoilt_place(raw)
+    update = Update.de_json(dict(raw), None)
     if update.callback_query is not None:
         return _tap(update, bot_id)
     if update.message_reaction is not None:

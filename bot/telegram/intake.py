@@ -6,18 +6,24 @@ Whoever brings them acknowledges them after `keep` has returned and not before.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from bot.telegram.guest_mode import KIND as GUEST_MESSAGE
 from bot.telegram.guest_mode import GuestMode
+from bot.telegram.numbers import UNREADABLE
 from bot.telegram.screening import CHANNEL
 from bot.telegram.sifting import Sifter
 from core.clock import Clock
 from core.store import inbox, kv
 from core.store.credentials import Vault
 from core.store.database import Database, Transaction
+from core.store.encoding import dump_json
+
+log = logging.getLogger(__name__)
 
 LAST_POLL = "telegram.last_poll"
 CONFLICT = "telegram.conflict"
@@ -105,18 +111,27 @@ class Intake:
     async def _commit(self, updates: list[Any], next_offset: int | None) -> bool:
         async with self._store.write() as tx:
             rows = await self._sifter.rows(tx, updates)
-            await inbox.add_batch(
-                tx,
-                rows,
-                channel=CHANNEL,
-                bot_id=self._bot_id,
-                next_offset=next_offset,
-                now=self._clock.now(),
-                vault=self._vault,
-            )
+            try:
+                await self._add(tx, rows, next_offset)
+            except UNREADABLE as exc:  # before anything of them was written
+                log.warning("rows not storable", extra={"error": type(exc).__name__})
+                await self._add(tx, [_storable(row) for row in rows], next_offset)
             if self._is_due():
                 await self._note(tx)
         return bool(rows)
+
+    async def _add(
+        self, tx: Transaction, rows: list[inbox.InboxRow], next_offset: int | None
+    ) -> None:
+        await inbox.add_batch(
+            tx,
+            rows,
+            channel=CHANNEL,
+            bot_id=self._bot_id,
+            next_offset=next_offset,
+            now=self._clock.now(),
+            vault=self._vault,
+        )
 
     def _is_due(self) -> bool:
         return self._clock.monotonic() - self._noted_at > _LAST_POLL_EVERY_S
@@ -124,3 +139,12 @@ class Intake:
     async def _note(self, tx: Transaction) -> None:
         self._noted_at = self._clock.monotonic()
         await kv.put(tx, LAST_POLL, self._clock.now().isoformat())
+
+
+def _storable(row: inbox.InboxRow) -> inbox.InboxRow:
+    """The row, empty when what it holds cannot be written down."""
+    try:
+        dump_json(row.body).encode()
+    except UNREADABLE:
+        return replace(row, body={})
+    return row

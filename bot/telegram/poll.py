@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import traceback
 from contextlib import suppress
 from typing import Any
 
@@ -17,6 +18,7 @@ from bot.telegram.client import PollingBot
 from bot.telegram.faults import FaultKind, backoff_s, classify
 from bot.telegram.identity import Identity
 from bot.telegram.intake import Intake
+from bot.telegram.numbers import update_id
 from bot.telegram.outage import Outage
 from bot.telegram.sifting import readable
 from core.clock import Clock
@@ -32,6 +34,8 @@ _AFTER_RIVAL_S = 2.0
 # 401s in a row after which a token that did work counts as withdrawn.
 _REFUSALS = 5
 _QUIET_S = 3 * 24 * 3600.0
+# They cannot be acknowledged, so they come at once again.
+_UNNUMBERED_S = 5.0
 
 
 class Poller:
@@ -66,7 +70,8 @@ class Poller:
     async def run(self) -> None:
         """Poll until cancelled. Raises `SettingsInvalid` when Telegram does not know the token.
 
-        Everything else is waited out: no network, 409, 5xx, a full disk.
+        Everything else is waited out: no network, 409, 5xx, a full disk, and also what nobody
+        thought of, so that what was received is still worked and answered.
         """
         offset = await self._intake.first_offset()
         failures, settled = 0, False
@@ -104,6 +109,10 @@ class Poller:
                 log.error("updates not stored, not acknowledged", extra={"error": exc.detail})
                 await self._outage.tell([one for one in readable(updates) if one.is_private], exc)
                 await asyncio.sleep(backoff_s(failures, most_s=2))
+            except Exception as exc:
+                failures += 1
+                log.error("poll failed", extra={"error": type(exc).__name__, "at": _place(exc)})
+                await asyncio.sleep(backoff_s(failures, most_s=30))
             else:
                 if failures:
                     log.info("telegram reached again", extra={"failures": failures})
@@ -113,7 +122,11 @@ class Poller:
     async def _store_batch(self, updates: list[Any], offset: int | None) -> int | None:
         """Store the updates and the next offset in one commit; the offset to go on with."""
         self.last_poll_at = now = self._clock.monotonic()
-        ids = [u["update_id"] for u in updates if isinstance(u, dict) and "update_id" in u]
+        ids = [found for one in updates if (found := update_id(one)) is not None]
+        if updates and not ids:
+            log.error("updates without a number", extra={"count": len(updates)})
+            await asyncio.sleep(_UNNUMBERED_S)
+            return offset
         if not ids:
             await self._intake.note_alive()
             # After a quiet week Telegram counts from a random number, and an old offset would
@@ -121,7 +134,7 @@ class Poller:
             quiet = self._heard_at is None or now - self._heard_at > _QUIET_S
             return None if quiet else offset
         self._heard_at = now
-        next_offset = int(max(ids)) + 1
+        next_offset = max(ids) + 1
         # What comes in one answer is worked in the order in which it was written.
         updates.sort(key=_number)
 
@@ -174,6 +187,12 @@ class Poller:
         await asyncio.sleep(LONG_POLL_S + _AFTER_RIVAL_S)
 
 
+def _place(exc: BaseException) -> str:
+    """Where something went wrong: it says more than the kind, and nothing that was written."""
+    frames = traceback.extract_tb(exc.__traceback__)
+    return f"{frames[-1].name}:{frames[-1].lineno}" if frames else ""
+
+
 def _number(update: Any) -> int:
-    number = update.get("update_id") if isinstance(update, dict) else None
-    return number if isinstance(number, int) else -1
+    found = update_id(update)
+    return -1 if found is None else found

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from bot.telegram.groups import GROUPS
+from bot.telegram.numbers import number
 from core.messages import ChatAddress
 
 CHANNEL = "telegram"
@@ -58,33 +59,42 @@ def screen(raw: Any) -> Screened | None:
     for anything else: channels, anonymous administrators, other bots, kinds that are not handled.
     Raises `KeyError`, `TypeError` or `ValueError` when the update cannot be read at all.
     """
+    raw = _object(raw)
     kind = next((kind for kind in _KINDS if kind in raw), None)
     if kind is None:
         return None
-    content = raw[kind]
+    content = _object(raw[kind])
     message = content.get("message") if kind == "callback_query" else content
     # A reaction of a channel or an anonymous administrator names no user.
     sender = content.get("user" if kind == "message_reaction" else "from")
     if message is None or sender is None:
         return None
+    message, sender = _object(message), _object(sender)
     # Whoever moves a group or lets the bot in may be an anonymous administrator or a bot.
     about_group = kind == "my_chat_member" or any(key in content for key in _MIGRATIONS)
     if not about_group and (sender.get("is_bot") or "sender_chat" in content):
         return None
-    chat_type = message["chat"]["type"]
+    chat = _object(message["chat"])
+    chat_type = str(chat["type"])
     if chat_type != "private" and chat_type not in GROUPS and kind != "guest_message":
         return None
     text = str(message.get("text") or "")
     return Screened(
-        update_id=int(raw["update_id"]),
+        update_id=number(raw["update_id"]),
         kind=kind,
-        sender_id=str(int(sender["id"])),
-        chat_id=str(int(message["chat"]["id"])),
+        sender_id=str(number(sender["id"])),
+        chat_id=str(number(chat["id"])),
         thread_id=_thread(message),
         is_pairing=kind == "message" and bool(_PAIRING.match(text)),
         is_asking=kind == "message" and bool(_ASKING.fullmatch(text)),
-        chat_type=str(chat_type),
+        chat_type=chat_type,
     )
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"a {type(value).__name__} where an object belongs")
+    return value
 
 
 class Lane(StrEnum):
@@ -163,4 +173,4 @@ def without_words(
 
 def _thread(message: Mapping[str, Any]) -> str | None:
     thread = message.get("message_thread_id")
-    return str(int(thread)) if thread is not None and message.get("is_topic_message") else None
+    return str(number(thread)) if thread is not None and message.get("is_topic_message") else None

@@ -15,9 +15,11 @@ from typing import Any
 
 from bot.telegram import groups
 from bot.telegram.identity import Identity
+from bot.telegram.numbers import UNREADABLE, update_id
 from bot.telegram.reach import Reach
 from bot.telegram.screening import CHANNEL, Screened, screen, without_words
 from core.clock import Clock
+from core.errors import StoreError
 from core.messages import ChatAddress
 from core.store import actors, chats, inbox, pairing, visitors
 from core.store.database import Transaction
@@ -61,20 +63,29 @@ class Sifter:
 
     async def rows(self, tx: Transaction, updates: Collection[Any]) -> list[inbox.InboxRow]:
         """What to keep of a batch. Strangers' taps and places are not even answered in private:
-        they mostly are of people whose right was withdrawn."""
+        they mostly are of people whose right was withdrawn. An update that cannot be read, for
+        whatever reason, is kept empty: it must not come again, nor keep the others from coming.
+        Raises `StoreError`."""
         rows: list[inbox.InboxRow] = []
         known: dict[str, bool] = {}
         attempts: Counter[str] = Counter()
         for raw in updates:
+            number = update_id(raw)
+            if number is None:
+                log.warning("update without a number")
+                continue
             try:
                 change = groups.change_of(raw)
                 if isinstance(change, groups.Migrated):
                     rows = await self._moved(tx, rows, change)
                 elif (row := await self._row(tx, raw, known, attempts)) is not None:
                     rows.append(row)
-            except (KeyError, TypeError, ValueError, AttributeError):
-                log.warning("unreadable update", extra={"update_id": raw.get("update_id")})
-                rows.append(inbox.InboxRow(int(raw["update_id"]), f"{CHANNEL}::", {}))
+            except StoreError:
+                raise
+            except Exception as exc:
+                error = type(exc).__name__  # its text may be somebody's words
+                log.warning("unreadable update", extra={"update_id": number, "error": error})
+                rows.append(inbox.InboxRow(number, f"{CHANNEL}::", {}))
         return rows
 
     async def _row(
@@ -222,7 +233,7 @@ def readable(updates: Collection[Any]) -> list[Screened]:
     """The updates of people, as far as they can be read."""
     found = []
     for raw in updates:
-        with suppress(KeyError, TypeError, ValueError, AttributeError):
+        with suppress(*UNREADABLE):
             if (screened := screen(raw)) is not None:
                 found.append(screened)
     return found

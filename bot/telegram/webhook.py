@@ -28,6 +28,7 @@ from bot.telegram.client import ALLOWED_UPDATES, PollingBot
 from bot.telegram.faults import backoff_s
 from bot.telegram.identity import Identity
 from bot.telegram.intake import Intake
+from bot.telegram.numbers import update_id
 from bot.telegram.outage import Outage
 from bot.telegram.sifting import readable
 from core.clock import Clock
@@ -195,9 +196,9 @@ class Webhook:
             return Response(status_code=413)
         try:
             update = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return Response(status_code=400)
-        if not isinstance(update, dict) or not isinstance(update.get("update_id"), int):
+        if not isinstance(update, dict) or update_id(update) is None:
             return Response(status_code=400)
         return Response(status_code=await self._keep(update))
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any
 
 from bot.telegram.express import Express
 from bot.telegram.faults import backoff_s
+from bot.telegram.gathering import message_of
 from bot.telegram.handlers import Handlers
 from bot.telegram.joining import Joiner
 from bot.telegram.making_way import make_way
@@ -194,7 +195,8 @@ class Workers:
     async def _replace(self, row: StoredInbox) -> bool:
         """Put a correction in the place of a message whose work has not begun."""
         edited = row.body["update"]["edited_message"]
-        waiting = self._find(row.chat_key, edited["message_id"])
+        number = edited.get("message_id") if isinstance(edited, Mapping) else None
+        waiting = None if number is None else self._find(row.chat_key, number)
         if waiting is None:
             return False
         update = {"update_id": waiting.update_id, "message": edited}
@@ -209,7 +211,7 @@ class Workers:
 
     def _find(self, chat_key: str, message_id: object) -> StoredInbox | None:
         for row in self._queues.get(chat_key, ()):
-            message = row.body.get("update", {}).get("message") or {}
-            if message.get("message_id") == message_id:
+            message = message_of(row.body)
+            if message is not None and message.get("message_id") == message_id:
                 return row
         return None
