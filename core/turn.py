@@ -123,9 +123,17 @@ class Turns:
             gate=gate,
         )
         self._actions = buttons(
-            stores, clock, texts, ends=self._ends, setup=self._setup, late=self._late
+            stores,
+            clock,
+            texts,
+            ends=self._ends,
+            setup=self._setup,
+            late=self._late,
+            fastpath=fastpath,
+            loader=loader,
         )
         self._corrections = Corrections(stores, clock, texts, self._setup)
+        self._fastpath = fastpath
         self._talks = Conversations()
         runner = Runner(gate)
         self._public = PublicTurns(
@@ -203,7 +211,7 @@ class Turns:
         """Note what wants no answer, beside whatever turn runs: where somebody has moved to, or
         how they find an answer. Says nothing."""
         if inbound.kind is InboundKind.REACTION:
-            await turn_feedback.take(self._stores, inbound)
+            await turn_feedback.take(self._stores, inbound, self._fastpath)
         else:
             await self._resume.follow(inbound)
 

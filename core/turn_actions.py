@@ -33,7 +33,7 @@ from core.store.database import Transaction
 from core.store.stores import Stores
 from core.store.suspensions import Standing
 from core.turn_ends import TurnEnds
-from core.turn_offers import Rows, draw
+from core.turn_offers import Drawn, Rows, draw
 from core.turn_setup import TurnSetup
 from core.turn_state import TurnState
 from core.turn_taken import Resumed, Taken
@@ -58,12 +58,15 @@ class Act:
     row, whose buttons are used up. Without it the row stays, or becomes `row`; `again` leaves the
     very button usable. `begins`: a turn of its own that goes on from this state; its `turn_id` is
     given here. `talk` and `quoted` are what it knows besides. Without one, `tells` is said as a
-    message, or else `says` as a word. `writes` is called in the transaction.
+    message, or else `says` as a word. `writes` is called in the transaction, and `redraws` after
+    it: the buttons that stand from then on, with what the new ones among them offer; those that
+    are left out are its own to void.
     """
 
     settles: str | None = None
     params: Mapping[str, str] = field(default_factory=dict)
     row: Rows | None = None
+    redraws: Callable[[Transaction], Awaitable[Drawn | None]] | None = None
     again: bool = False
     begins: TurnState | None = None
     talk: Sequence[tuple[str, str, bool]] = ()
@@ -154,6 +157,8 @@ class TurnActions:
                 await actions.void(tx, action.shown_key, now)
             if act.writes is not None:
                 await act.writes(tx)
+            if act.redraws is not None:
+                row = await act.redraws(tx)
             if act.settles is not None:
                 events.append(await self._settle(tx, press, act.settles, act.params))
             elif row is not None:

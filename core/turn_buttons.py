@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from core.catalog.loader import CatalogLoader
 from core.clock import Clock
 from core.i18n import Texts
+from core.levels.fastpath import Fastpath
 from core.store.stores import Stores
 from core.turn_actions import Handler, TurnActions
 from core.turn_again import AskAgain
@@ -16,6 +18,7 @@ from core.turn_setup import TurnSetup
 from core.turn_unanswered import Unanswered
 from core.turn_undo import press_undo
 from core.turn_visitors import AtTheDoor
+from core.turn_voting import Votes
 
 
 def buttons(
@@ -26,6 +29,8 @@ def buttons(
     ends: TurnEnds,
     setup: TurnSetup,
     late: Unanswered,
+    fastpath: Fastpath | None,
+    loader: CatalogLoader,
 ) -> TurnActions:
     """What presses are taken by. A new button is an `Offer` at the end of a turn and a handler
     here."""
@@ -34,6 +39,7 @@ def buttons(
         MORE: press_more,
         AGAIN: AskAgain(stores).press,
         CORRECT: Corrections(stores, clock, texts, setup).press,
+        **Votes(stores, clock, texts, loader, fastpath).handlers,
         **AfterRestart(stores, clock, texts).handlers,
         **AtTheDoor(stores, clock, texts).handlers,
     }

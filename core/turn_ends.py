@@ -82,9 +82,11 @@ class TurnEnds:
         *,
         closing: Closing | None = None,
         offers: Rows = (),
+        below: Rows = (),
     ) -> TurnClosed:
         """Write the end: turn, reply with what its buttons do, journal and usage in one
         transaction, then the log line. `offers`: rows of buttons besides those every end has.
+        `below`: what stands in the place of those.
 
         Nothing is sent, and nothing is left to tell, to somebody whose right was withdrawn."""
         made = closing or self._terminator.close(
@@ -98,7 +100,7 @@ class TurnEnds:
         )
         outcome = replace(outcome, error=made.error or outcome.error)
         blocks = tuple(Block(b.kind, self._told(context, b.text)) for b in made.reply.blocks)
-        rows = [*offers, *_offers_of(outcome)]
+        rows = [*offers, *(below or _offers_of(outcome))]
         rows += more_of(made.reply.blocks, alone=not rows)
         drawn = draw(rows, self._texts, context.lang)
         ref, now = context.message_ref, self._clock.now()

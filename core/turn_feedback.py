@@ -1,10 +1,12 @@
 """How people find the answers they get: a sign under an answer becomes a vote about its turn.
 
-Only who asked may say so; nothing is said of it, and nothing done yet but to keep it.
+Only who asked may say so, and nothing is said of it. What memory makes of it is what it makes of
+the buttons' votes.
 """
 
 from __future__ import annotations
 
+from core.levels.fastpath import Fastpath
 from core.messages import Inbound
 from core.store import actors, feedback, outbox, turns
 from core.store.feedback import Vote
@@ -13,7 +15,7 @@ from core.store.stores import Stores
 _FINAL = ":final"
 
 
-async def take(stores: Stores, inbound: Inbound) -> bool:
+async def take(stores: Stores, inbound: Inbound, fastpath: Fastpath | None) -> bool:
     """Keep the vote of a `REACTION`: `data` holds the `message_id` of the answer and the `vote`,
     `up`, `down`, or anything else for one that was taken back.
 
@@ -33,4 +35,7 @@ async def take(stores: Stores, inbound: Inbound) -> bool:
         turn = await turns.get(tx, turn_id)
         if turn is None or turn.id != turn_id or turn.actor_id != actor.id:
             return False
-        return await feedback.give(tx, turn_id, actor.id, vote, at=inbound.received_at)
+        counts = await feedback.give(tx, turn_id, actor.id, vote, at=inbound.received_at)
+    if counts and fastpath is not None:
+        await fastpath.judge(turn, vote)
+    return counts

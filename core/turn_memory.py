@@ -7,11 +7,14 @@ import logging
 
 from core.errors import StoreError
 from core.execution.context import TurnContext
-from core.levels.fastpath import Fastpath, Hit
+from core.levels.fastpath import FASTPATH, Fastpath, Hit, lesson_of
+from core.levels.reuse import NotKept
 from core.levels.runner import Outcome
 from core.messages import FinalKind
 from core.observation import Effects
+from core.turn_offers import Rows
 from core.turn_state import TurnState
+from core.turn_votes import has_row, row_of
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +31,32 @@ class TurnMemory:
         if self._fastpath is None or state.plan is not None or state.steps or state.engine:
             return None
         return await self._fastpath.find(context)
+
+    async def row(self, context: TurnContext, outcome: Outcome) -> Rows:
+        """The row of buttons under an answer that tools were used for; none under another. Without
+        memory there is nothing that a vote could decide, and no row."""
+        if self._fastpath is None or not has_row(outcome):
+            return ()
+        is_pinned: bool | None = None
+        if context.alone is None:
+            is_pinned = await self._is_pinned(self._fastpath, context, outcome)
+        return row_of(context, outcome, is_pinned=is_pinned)
+
+    async def _is_pinned(
+        self, fastpath: Fastpath, context: TurnContext, outcome: Outcome
+    ) -> bool | None:
+        """Whether the plan of this turn is approved; None: it is not this person's to approve, or
+        will not be kept."""
+        if outcome.state.engine == FASTPATH:
+            hit = await fastpath.find(context)
+            return hit.row.approved if hit is not None and hit.own else None
+        try:
+            return await fastpath.is_approved(context, lesson_of(context, outcome))
+        except NotKept:
+            return None
+        except StoreError as exc:
+            log.warning("memory not read", extra={"detail": exc.detail})
+            return None
 
     async def learn(self, context: TurnContext, outcome: Outcome) -> None:
         """After the end of a turn: keep its plan, count its use, or forget what failed."""

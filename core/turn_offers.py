@@ -29,6 +29,13 @@ MOST_KEPT = 64_000
 UNDO, AGAIN, CHECK, REPEAT, LEAVE = "undo", "again", "check", "repeat", "leave"
 MORE = "more"
 
+# The row under an answer, and the row below it that the last of them opens.
+UP, DOWN, PIN, OPEN = "vote.up", "vote.down", "pin", "open"
+STEPS, ANEW = "steps", "anew"
+
+# The engine of a turn that is to be planned although memory may know its request.
+ANEW_ENGINE = "anew"
+
 UNDO_COMMAND, UNDO_ENGINE, UNDO_OF = "/undo", "undo", "turn"
 
 
@@ -83,10 +90,14 @@ def again_of(request: str, effects: Effects, *, turn_id: str) -> Rows:
     """What the end of a turn offers whose question ran out: to ask again. Not where something was
     changed already, which would be done twice, nor where the request is not kept as it was said.
     """
-    kept = request and MASK not in request and redact(request) == request
-    if effects is not Effects.NONE or not kept:
+    if effects is not Effects.NONE or not is_kept(request):
         return ()
     return ((Offer(AGAIN, "action.again", {"turn": turn_id}),),)
+
+
+def is_kept(request: str) -> bool:
+    """Whether a request is kept as it was said, so that it can be said again."""
+    return bool(request) and MASK not in request and redact(request) == request
 
 
 def more_of(blocks: Sequence[Block], *, alone: bool) -> Rows:

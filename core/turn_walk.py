@@ -102,7 +102,10 @@ class TurnWalk:
             if outcome.error is not None and await self._ends.knows_more(outcome.state):
                 return await self._ends.cut_short(context, outcome.state, outcome.error)
             words = undo_closing(self._texts, context, outcome)
-            return await self._ends.close(context, outcome, closing=words)
+            # Where messages stay, so does what can be done about them.
+            stays = context.address.channel in self._ends.outbox_channels
+            below = await self._memory.row(context, outcome) if stays else ()
+            return await self._ends.close(context, outcome, closing=words, below=below)
         except StoreError:
             raise
         except Exception as exc:

@@ -135,6 +135,8 @@ LAYERS = {
     "core.turn_setup": 4,
     "core.turn_unanswered": 4,
     "core.turn_undo": 4,
+    "core.turn_votes": 4,
+    "core.turn_voting": 4,
     "core.turn_walk": 4,
     "core.turn_visitors": 4,
     "core.scheduler": 4,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal
 
@@ -19,15 +19,17 @@ from core.execution.context import TurnContext
 from core.levels import reuse
 from core.levels.meaning import Meaning, meaning_of
 from core.levels.proposal import Proposal
-from core.levels.reuse import NotKept
+from core.levels.reuse import Lesson, NotKept
 from core.levels.runner import Outcome
 from core.llm.client import Usage
 from core.messages import FinalKind
 from core.observation import Effects
 from core.plan import FINAL_ANSWER, Plan
-from core.store import plan_cache
+from core.store import disliked, plan_cache
+from core.store.feedback import Vote
 from core.store.plan_cache import StoredPlan
 from core.store.stores import Stores
+from core.store.turns import StoredTurn
 from core.turn_state import TurnState
 
 log = logging.getLogger(__name__)
@@ -52,11 +54,13 @@ _NO_FAULT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A plan from memory, ready to run; `row` is where it came from."""
+    """A plan from memory, ready to run; `row` is where it came from. `own`: it was learnt from
+    this very person; what others taught serves, and is not theirs to take away."""
 
     row: StoredPlan
     plan: Plan
     how: How
+    own: bool = True
 
 
 class Fastpath:
@@ -83,26 +87,34 @@ class Fastpath:
                 rows = await plan_cache.candidates(
                     tx, context.actor.id, exact=exact, shape=shape, wording=wording, meaning=same
                 )
-            return await self._first(context, meaning, exact, rows)
+                unwanted = await disliked.plans(tx, context.actor.id, exact, self._clock.now())
+            return await self._first(context, meaning, exact, rows, unwanted)
         except StoreError as exc:
             log.warning("memory not read", extra={"detail": exc.detail})
             return None
 
     async def _first(
-        self, context: TurnContext, meaning: Meaning, exact: str, rows: Sequence[StoredPlan]
+        self,
+        context: TurnContext,
+        meaning: Meaning,
+        exact: str,
+        rows: Sequence[StoredPlan],
+        unwanted: frozenset[str],
     ) -> Hit | None:
         refused: list[tuple[int, str]] = []
         hit: Hit | None = None
         for row in rows:
             lesson = row.lesson
             why = reuse.staleness(lesson.tools, lesson.families, lesson.plan, context.catalog)
-            if why is not None:
-                refused.append((row.id, why))
-                continue
-            hit = _hit(row, meaning, exact, context.lang)
-            if hit is not None:
+            own = row.actor_id == context.actor.id
+            found = None if why else _hit(row, meaning, exact, context.lang)
+            if found is not None and found.plan.fingerprint in unwanted:
+                why, found = "disliked", None
+            if found is not None:
+                hit = replace(found, own=own)
                 break
-            refused.append((row.id, "other_values"))
+            if own:  # what serves not here may serve whoever taught it
+                refused.append((row.id, why or "other_values"))
         if refused:
             async with self._stores.memory.write() as tx:
                 for row_id, why in refused:
@@ -119,7 +131,9 @@ class Fastpath:
             await plan_cache.note_used(tx, hit.row.id, self._clock.now(), why=hit.how)
 
     async def failed(self, hit: Hit) -> None:
-        """Forget a plan that failed."""
+        """Forget a plan that failed, if it was this person's own."""
+        if not hit.own:
+            return
         async with self._stores.memory.write() as tx:
             await plan_cache.delete(tx, hit.row.id)
 
@@ -131,21 +145,16 @@ class Fastpath:
         if state.engine == FASTPATH:
             await self._settle(context, outcome)
             return None
-        plan = state.plan or reuse.plan_of(state.steps, context.catalog)
         try:
-            lesson = reuse.make_lesson(
-                context.request,
-                plan,
-                state.steps,
-                outcome.kind,
-                context.catalog,
-                quoted=context.quoted or " ".join(context.pointed_at),
-                in_conversation=bool(context.conversation),
-            )
+            lesson = lesson_of(context, outcome)
         except NotKept as exc:
             log.info("plan not kept", extra={"turn_id": context.turn_id, "why": exc.reason})
             return None
         async with self._stores.memory.write() as tx:
+            unwanted = await disliked.plans(tx, context.actor.id, lesson.exact, self._clock.now())
+            if lesson.plan.fingerprint in unwanted:
+                log.info("plan not kept", extra={"turn_id": context.turn_id, "why": "disliked"})
+                return None
             return await plan_cache.keep(
                 tx,
                 context.actor.id,
@@ -164,6 +173,52 @@ class Fastpath:
         elif outcome.state.effects is Effects.NONE and _is_its_fault(outcome.error):
             await self.failed(hit)
 
+    async def of_turn(self, turn: StoredTurn) -> Hit | None:
+        """The person's own plan that a turn taught or was served by; None when there is none, or
+        another turn has taught it anew since."""
+        async with self._stores.memory.read() as tx:
+            row = await plan_cache.of_turn(tx, turn.actor_id, turn.id)
+            if row is not None:
+                return Hit(row, row.lesson.plan, "exact")
+            meaning, exact = meaning_of(turn.request), reuse.exact_key(turn.request)
+            shape, wording, same = reuse.keys_of(meaning)
+            rows = await plan_cache.candidates(
+                tx, turn.actor_id, exact=exact, shape=shape, wording=wording, meaning=same
+            )
+        for row in rows:
+            hit = _hit(row, meaning, exact, turn.lang)
+            known = row.actor_id == turn.actor_id and row.learnt_at <= turn.started_at
+            if hit is not None and known:
+                return hit
+        return None
+
+    async def judge(self, turn: StoredTurn, vote: Vote | None) -> bool:
+        """What comes of a vote on a turn, the last one counting: a plan that was not liked is
+        forgotten and kept away from these words for an hour; another vote, or none any more, lifts
+        that. Whether a plan was forgotten."""
+        exact, now = reuse.exact_key(turn.request), self._clock.now()
+        if vote is not Vote.DOWN:
+            async with self._stores.memory.write() as tx:
+                await disliked.lift(tx, turn.actor_id, exact)
+            return False
+        hit = await self.of_turn(turn)
+        if hit is None:
+            return False
+        async with self._stores.memory.write() as tx:
+            await disliked.exclude(tx, turn.actor_id, exact, hit.plan.fingerprint, now)
+            return await plan_cache.delete(tx, hit.row.id)
+
+    async def is_approved(self, context: TurnContext, lesson: Lesson) -> bool:
+        """Whether what this lesson takes the place of is approved."""
+        async with self._stores.memory.read() as tx:
+            row = await plan_cache.of_text(tx, context.actor.id, lesson.exact)
+        return row is not None and row.approved
+
+    async def pin(self, hit: Hit, pinned: bool) -> bool:
+        """Approve a plan, or take that back; False when it is gone."""
+        async with self._stores.memory.write() as tx:
+            return await plan_cache.approve(tx, hit.row.id, pinned)
+
     async def age(self, tools: Sequence[str]) -> int:
         """Forget what has not been used for long, or cannot be any more; how many plans."""
         now = self._clock.now()
@@ -171,6 +226,20 @@ class Fastpath:
             return await plan_cache.prune(
                 tx, unused_before=now - UNUSED_FOR, stale_before=now - STALE_AFTER, tools=tools
             )
+
+
+def lesson_of(context: TurnContext, outcome: Outcome) -> Lesson:
+    """What a turn that was planned teaches. Raises `NotKept`."""
+    state = outcome.state
+    return reuse.make_lesson(
+        context.request,
+        state.plan or reuse.plan_of(state.steps, context.catalog),
+        state.steps,
+        outcome.kind,
+        context.catalog,
+        quoted=context.quoted or " ".join(context.pointed_at),
+        in_conversation=bool(context.conversation),
+    )
 
 
 def _hit(row: StoredPlan, meaning: Meaning, exact: str, lang: str) -> Hit | None:

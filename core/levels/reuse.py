@@ -220,7 +220,9 @@ def families_signature(plan: Plan, catalog: Catalog) -> str:
     """Of the names that could serve in the place of the plan's tools: same object and verb, where
     the verbs that bring things count as one."""
     wanted = {_family(step.tool) for step in plan.steps if step.tool not in META_TOOLS}
-    return _hash("\n".join(sorted(name for name in catalog.offered if _family(name) in wanted)))
+    # What is kept from a guest is no news to them: their catalogue counts like the whole one.
+    names = {*catalog.offered, *catalog.withheld}
+    return _hash("\n".join(sorted(name for name in names if _family(name) in wanted)))
 
 
 def _family(tool: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ of the tokens are stored. Knows nothing of what an action does.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -127,6 +127,28 @@ async def void(tx: Transaction, shown_key: str, now: datetime) -> None:
         """UPDATE actions SET used_at = :now, params_json = NULL
            WHERE shown_key = :key AND used_at IS NULL""",
         {"key": shown_key, "now": to_ts(now)},
+    )
+
+
+async def names_under(tx: Transaction, shown_key: str, tokens: Iterable[str]) -> dict[str, str]:
+    """Of these tokens those that still do something under a message, and the name of what."""
+    rows = await tx.fetch_all(
+        "SELECT token_hash, name FROM actions WHERE shown_key = :key AND used_at IS NULL",
+        {"key": shown_key},
+    )
+    names = {str(row["token_hash"]): str(row["name"]) for row in rows}
+    return {token: names[_hash(token)] for token in tokens if _hash(token) in names}
+
+
+async def void_named(
+    tx: Transaction, shown_key: str, names: Collection[str], now: datetime
+) -> None:
+    """The buttons with these names under a message do nothing any more."""
+    await tx.execute(
+        """UPDATE actions SET used_at = :now, params_json = NULL
+           WHERE shown_key = :key AND used_at IS NULL
+             AND name IN (SELECT value FROM json_each(:names))""",
+        {"key": shown_key, "now": to_ts(now), "names": dump_json(list(names))},
     )
 
 

@@ -43,4 +43,18 @@ CREATE INDEX plan_cache_meaning ON plan_cache (meaning) WHERE meaning <> '';
 CREATE INDEX plan_cache_turn ON plan_cache (turn_id);
 """,
     ),
+    (
+        2,
+        "plans that were not liked",
+        """
+-- core.store.disliked
+CREATE TABLE disliked (
+    actor_id TEXT NOT NULL,
+    exact TEXT NOT NULL,
+    plan TEXT NOT NULL,
+    until REAL NOT NULL,
+    PRIMARY KEY (actor_id, exact, plan)
+) WITHOUT ROWID;
+""",
+    ),
 )

@@ -264,6 +264,13 @@ async def find_in_chat(
     return None if row is None else _item(row)
 
 
+async def rewrite(tx: Transaction, key: str, body: Mapping[str, Any]) -> None:
+    """What a message looks like from now on: another change brings that before people."""
+    await tx.execute(
+        "UPDATE outbox SET body = :body WHERE key = :key", {"key": key, "body": dump_json(body)}
+    )
+
+
 async def move(tx: Transaction, old: str, new: str) -> int:
     """Let what belongs to a chat or topic belong to its new key (`core.store.moves`). Where the
     messages of a chat stood is forgotten: in the new one the same numbers are other messages. What

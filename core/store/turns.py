@@ -271,14 +271,27 @@ async def mark_logged(tx: Transaction, turn_id: str) -> None:
     )
 
 
-async def recent(tx: Transaction, conversation: str, actor_id: str, limit: int) -> list[Exchange]:
-    """The last exchanges of an actor in a conversation, oldest of them first."""
+async def recent(
+    tx: Transaction,
+    conversation: str,
+    actor_id: str,
+    limit: int,
+    *,
+    before: datetime | None = None,
+) -> list[Exchange]:
+    """The last exchanges of an actor in a conversation, oldest of them first; those that had
+    ended `before` a moment, if one is named."""
     rows = await tx.fetch_all(
         """SELECT request, answer, ended_at, external, given_json FROM turns
            WHERE conversation = :conversation AND actor_id = :actor_id AND state = 'closed'
-             AND answer != ''
+             AND answer != '' AND (:before IS NULL OR ended_at <= :before)
            ORDER BY ended_at DESC, rowid DESC LIMIT :limit""",
-        {"conversation": conversation, "actor_id": actor_id, "limit": limit},
+        {
+            "conversation": conversation,
+            "actor_id": actor_id,
+            "limit": limit,
+            "before": None if before is None else to_ts(before),
+        },
     )
     return [_exchange(row) for row in reversed(rows)]
 
