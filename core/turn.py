@@ -123,14 +123,7 @@ class Turns:
             gate=gate,
         )
         self._actions = buttons(
-            stores,
-            clock,
-            texts,
-            ends=self._ends,
-            setup=self._setup,
-            late=self._late,
-            fastpath=fastpath,
-            loader=loader,
+            stores, clock, texts, self._ends, self._setup, self._late, fastpath, loader
         )
         self._corrections = Corrections(stores, clock, texts, self._setup)
         self._fastpath = fastpath

@@ -25,7 +25,6 @@ def buttons(
     stores: Stores,
     clock: Clock,
     texts: Texts,
-    *,
     ends: TurnEnds,
     setup: TurnSetup,
     late: Unanswered,

@@ -9,6 +9,7 @@ from core.execution.undo_steps import is_undoable
 from core.levels.fastpath import FASTPATH
 from core.levels.runner import Outcome
 from core.messages import FinalKind
+from core.turn_given import Given
 from core.turn_offers import (
     ANEW,
     DOWN,
@@ -51,9 +52,9 @@ def row_of(context: TurnContext, outcome: Outcome, *, is_pinned: bool | None) ->
     if any(map(is_undoable, state.steps)):
         params["undo"] = True
     if is_kept(context.request):
-        params["again"] = True
-        if context.quoted:
-            params["quoted"] = context.quoted
+        given = Given(context.files, context.files_before, context.quoted)
+        before = {"files_before": list(given.files_before)} if given.files_before else {}
+        params |= {"again": True, "given": {**given.to_store(), **before}}
     opens = Offer(OPEN, "vote.open", params)
     if context.alone is not None:
         return ((opens,),)

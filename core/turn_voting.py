@@ -20,6 +20,7 @@ from core.store.feedback import Vote
 from core.store.stores import Stores
 from core.store.turns import StoredTurn
 from core.turn_actions import Act, Handler, Press
+from core.turn_given import from_stored
 from core.turn_offers import (
     ANEW,
     ANEW_ENGINE,
@@ -134,11 +135,10 @@ class Votes:
             talk = await turns.recent(
                 tx, turn.conversation, turn.actor_id, _TALK, before=turn.started_at
             )
-        quoted = press.action.params.get("quoted")
         return Act(
             begins=TurnState("", turn.request, engine=ANEW_ENGINE),
             talk=[(one.request, one.answer, one.external) for one in talk],
-            quoted=quoted if isinstance(quoted, str) else None,
+            given=from_stored(press.action.params.get("given") or {}),
             redraws=self._redraw(press, {}),
         )
 

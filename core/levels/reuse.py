@@ -40,7 +40,7 @@ _LEANING = re.compile(
       | again | them | those )\b
     | (?<!is\ )(?<!was\ )(?<!time\ )\b(?: it | that )\b (?! \s*'?\s*(?:is|s)\b )
     | \b(?: quest[oaie] | this | these )\b (?! \s+\w )
-    | \b\w{3,}(?:al|el|il|ar|er|ir|ndo)(?:lo|la|li|le)\b"""
+    | \b\w{3,}(?:ar|er|ir|ndo)(?:lo|la|li|le)\b | \b\w{3,}[ai]lo\b"""
 )
 # Deeds that a request may name, and the verbs of tools that do them.
 _DEEDS: Mapping[str, frozenset[str]] = {
