@@ -39,10 +39,6 @@ log = logging.getLogger(__name__)
 RECEIVED = "received"
 _TRIES = 3
 _MOST_HEARD = 3000
-_REFUSALS = {
-    ErrorCode.TOO_LARGE: "telegram.fetch.too_big_unstated",
-    ErrorCode.DISK_FULL: "telegram.fetch.disk_full",
-}
 
 
 @dataclass(slots=True)
@@ -123,9 +119,9 @@ class Receiving:
     async def _save(
         self, media: Media, said: Said, actor: Actor, lang: str, found: _Found
     ) -> None:
-        name = media.name or self._name(media, said.inbound.received_at, actor)
+        name = media.name or self._name(media, said.inbound.received_at, actor, lang)
         if media.is_too_big:
-            self._refuse(found, self._too_big(name, media, lang))
+            self._refuse(found, self._too_big(name, media, actor, lang))
             return
         try:
             saved = await self._tries(
@@ -135,14 +131,18 @@ class Receiving:
             )
         except CallRefused as exc:
             log.warning("file not saved", extra={"code": exc.code.value})
-            key = _REFUSALS.get(exc.code, "telegram.fetch.not_saved")
-            limit = self._texts.bytes(MOST_BYTES, lang)
-            self._refuse(found, self._texts.say(key, lang, name=name, limit=limit))
+            if exc.code is ErrorCode.TOO_LARGE:
+                unstated = replace(media, size=None)  # it is more than was said
+                self._refuse(found, self._too_big(name, unstated, actor, lang))
+                return
+            full = exc.code is ErrorCode.DISK_FULL
+            key = "telegram.fetch.disk_full" if full else "telegram.fetch.not_saved"
+            self._refuse(found, self._texts.say(key, lang, name=name))
         except TelegramError as exc:
             log.warning("file not fetched", extra={"error": type(exc).__name__})
             too_big = isinstance(exc, BadRequest) and "too big" in exc.message.lower()
             text = self._texts.say("telegram.fetch.not_fetched", lang, name=name)
-            self._refuse(found, self._too_big(name, media, lang) if too_big else text)
+            self._refuse(found, self._too_big(name, media, actor, lang) if too_big else text)
         else:
             file = {
                 "path": saved.path,
@@ -162,7 +162,8 @@ class Receiving:
             self._refuse(found, say(key, lang))
             return
         if media.is_too_big:
-            self._refuse(found, self._too_big(say("telegram.fetch.word.voice", lang), media, lang))
+            name = say("telegram.fetch.word.voice", lang)
+            self._refuse(found, self._too_big(name, media, actor, lang))
             return
         try:
             recording = await self._tries(lambda: _whole(self._bot.stream_file(media.file_id)))
@@ -196,16 +197,21 @@ class Receiving:
         if block not in found.notes:
             found.notes.append(block)
 
-    def _too_big(self, name: str, media: Media, lang: str) -> str:
+    def _too_big(self, name: str, media: Media, actor: Actor, lang: str) -> str:
+        way = "voice" if media.is_spoken else actor.role.value  # guests have no folders to name
+        say, advice = self._texts.say, f"telegram.fetch.instead.{way}"
+        return f"{self._how_big(name, media, lang)} {say(advice, lang)}"
+
+    def _how_big(self, name: str, media: Media, lang: str) -> str:
         limit = self._texts.bytes(MOST_BYTES, lang)
         if media.size is None:
             return self._texts.say("telegram.fetch.too_big_unstated", lang, name=name, limit=limit)
         size = self._texts.bytes(media.size, lang)
         return self._texts.say("telegram.fetch.too_big", lang, name=name, size=size, limit=limit)
 
-    def _name(self, media: Media, at: datetime, actor: Actor) -> str:
+    def _name(self, media: Media, at: datetime, actor: Actor, lang: str) -> str:
         """What a file without a name is called: what it is, and when it was sent."""
-        word = self._texts.say(f"telegram.fetch.word.{media.kind}", actor.lang or "it")
+        word = self._texts.say(f"telegram.fetch.word.{media.kind}", lang)
         local = at.astimezone(ZoneInfo(actor.tz or self._tz))
         return f"{word} {local:%Y-%m-%d %H.%M.%S}{media.ending}"
 

@@ -69,6 +69,7 @@ class Sifter:
         rows: list[inbox.InboxRow] = []
         known: dict[str, bool] = {}
         attempts: Counter[str] = Counter()
+        self._look_at_albums(updates)
         for raw in updates:
             number = update_id(raw)
             if number is None:
@@ -191,6 +192,17 @@ class Sifter:
         if screened.kind != "message" or not await self._is_answered(tx, screened, chat, is_known):
             return None
         return {"update": without_words(raw), "stranger": not is_known, "unheard": True}
+
+    def _look_at_albums(self, updates: Collection[Any]) -> None:
+        """Find out which albums are meant for the bot: any part may say so, also a later one."""
+        for raw in updates:
+            with suppress(*UNREADABLE):
+                screened = screen(raw)
+                if screened is None or screened.is_private or screened.kind != "message":
+                    continue
+                content = raw[screened.kind]
+                if content.get("media_group_id"):
+                    self._said(screened, content)
 
     def _said(self, screened: Screened, content: Mapping[str, Any]) -> dict[str, Any] | None:
         """The message as it is meant for the bot, if it is."""

@@ -13,7 +13,7 @@ import pytest
 from core.clock import SystemClock
 from core.config import load_settings
 from core.messages import Role
-from core.store import pairing
+from core.store import actors, pairing
 from core.store.stores import open_stores
 from tests.support.harness import Harness
 
@@ -59,6 +59,21 @@ class World(Harness):  # type: ignore[misc]  # the harness is taken over untyped
                 await stores.close()
 
         return asyncio.run(make())
+
+    def revoke(self, name: str) -> None:
+        """Withdraw somebody's right on the local machine, beside the running bot."""
+
+        async def withdraw() -> None:
+            stores = await open_stores(load_settings(metnos_home=self.home), SystemClock())
+            try:
+                async with stores.main.write() as tx:
+                    actor = await actors.find_actor(tx, "telegram", str(self.names[name]))
+                    assert actor is not None
+                    await actors.revoke(tx, actor.id, SystemClock().now())
+            finally:
+                await stores.close()
+
+        asyncio.run(withdraw())
 
     def rows(self, sql: str) -> list[tuple]:
         import sqlite3

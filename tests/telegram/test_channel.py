@@ -352,3 +352,19 @@ def test_reply_reaches_the_engine_with_what_it_quotes(world):
 
     world.say("alice", "quoted", reply_to="bot")
     world.expect("alice", "^originale$")
+
+
+def test_right_that_is_withdrawn_counts_from_the_next_message(world):
+    world.know("alice", "luca")
+    world.start_bot()
+    world.say("luca", "echo prima")
+    world.expect("luca", "^prima$")
+
+    world.revoke("luca")
+    world.say("luca", "echo dopo")
+    world.say("luca", "/status")
+    world.say("alice", "echo ancora io")
+    world.expect("alice", "^ancora io$")
+
+    world.expect_none("luca", 1.0, text="dopo|Attivo")
+    assert "dopo" not in str(world.rows("SELECT body FROM inbox"))

@@ -153,7 +153,7 @@ def test_every_kind_of_file_is_saved(alice):
 
 @pytest.mark.parametrize(
     ("lang", "said"), [("it", r"grande\.zip è di 52,4 MB.*fino a 21 MB"),
-                       ("en", r"grande\.zip has 52\.4 MB.*up to 21 MB")]
+                       ("en", r"grande\.zip is 52\.4 MB.*up to 21 MB")]
 )  # fmt: skip
 def test_file_beyond_what_telegram_hands_out_is_explained_and_not_fetched(world, lang, said):
     world.know("alice", lang=lang)
@@ -165,6 +165,24 @@ def test_file_beyond_what_telegram_hands_out_is_explained_and_not_fetched(world,
     world.expect_none("alice", within=1.0)
     assert not world.calls("getFile")
     assert received(world) == {}
+
+
+@pytest.mark.parametrize(
+    ("lang", "said"),
+    [
+        ("it", "è di 52,4.MB: .*non l'ho scaricato. Mandamene uno più piccolo"),
+        ("en", "is 52.4.MB: .*did not download it. Send me a smaller one"),
+    ],
+)
+def test_guest_is_told_no_folder_that_is_not_theirs_when_a_file_is_too_big(world, lang, said):
+    world.know("alice", "luca", lang=lang)
+    world.start_bot()
+
+    world.file("luca", b"x", name="grande.zip", size=50 << 20)
+
+    text = world.expect("luca", said)["message"]["text"]
+    assert "cartella" not in text
+    assert "folder" not in text
 
 
 def test_file_that_is_bigger_than_it_says_leaves_nothing_behind(alice):

@@ -307,3 +307,40 @@ def test_tz_says_takes_and_refuses_time_zones_in_both_languages(world):
     world.expect("anna", "do not know the time zone “nowhere”")
 
     assert world.rows("SELECT tz FROM actors") == [("America/New_York",)]
+
+
+def test_album_is_heard_whole_whichever_of_its_captions_names_the_bot(house):
+    turn_on(house)
+    house.bot_status("anna", "administrator", chat="casa")
+    house.stop_bot()
+    for number, caption in enumerate((None, "@fake_test_bot given", None)):
+        house.file(
+            "luca",
+            b"\x89PNG" + bytes([number]),
+            name=f"{number}.jpg",
+            kind="photo",
+            caption=caption,
+            chat="casa",
+            media_group_id="11",
+        )
+    house.file("luca", b"\x89PNG9", name="9.jpg", kind="photo", chat="casa", media_group_id="12")
+    house.start_bot()
+
+    said = house.expect("casa", "given")["message"]["text"]
+
+    assert said.count("(5)") == 3, said
+    house.expect_none("casa", 1.0)
+
+
+def test_file_goes_to_the_topic_where_it_was_asked_for(house, tmp_path):
+    turn_on(house)
+    topic = house.topic("anna", "casa", "Spesa")
+    folder = house.home / "workspace"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "lista.txt").write_text("pane")
+    house.say("anna", f"@fake_test_bot files {folder}", chat="casa", thread=topic)
+
+    sent = house.expect("casa", has="document")
+
+    assert sent["message"]["message_thread_id"] == topic
+    assert house.download(sent) == b"pane"
