@@ -78,6 +78,17 @@ class Act:
 
 Handler = Callable[[Press], Awaitable[Act]]
 
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a command without a turn says, and the buttons under it."""
+
+    blocks: tuple[Block, ...]
+    rows: Rows = ()
+
+
+Command = Callable[[Inbound, Actor, str], Awaitable[Said]]
+
 _WORDS = {
     Standing.FOREIGN: "action.not_yours",
     Standing.OVER: "action.over",
@@ -98,13 +109,17 @@ class TurnActions:
         setup: TurnSetup,
         late: Unanswered,
         handlers: Mapping[str, Handler],
+        commands: Mapping[str, Command],
     ) -> None:
         self._stores, self._clock, self._texts = stores, clock, texts
         self._ends, self._setup, self._late = ends, setup, late
-        self._handlers = handlers
+        self._handlers, self._commands = handlers, commands
 
     async def take(self, inbound: Inbound, actor: Actor) -> Taken | None:
-        """Take a press. None: it is none, or its token means no action."""
+        """Take a press, or a command that needs no turn. None: it is neither, or its token means
+        no action."""
+        if inbound.kind is InboundKind.TEXT and inbound.text.strip() in self._commands:
+            return await self._command(inbound, actor, self._commands[inbound.text.strip()])
         if inbound.kind is not InboundKind.CHOICE:
             return None
         data, now = inbound.data, self._clock.now()
@@ -130,6 +145,24 @@ class TurnActions:
             return self._word("action.over", lang, Standing.OVER)
         press = Press(inbound, actor, pressed.action, lang)
         return await self._act(press, pressed, await handler(press))
+
+    async def _command(self, inbound: Inbound, actor: Actor, command: Command) -> Taken:
+        lang, now = self._setup.lang(actor, inbound, ""), self._clock.now()
+        said = await command(inbound, actor, lang)
+        drawn, key = draw(said.rows, self._texts, lang), f"press:{inbound.id}"
+        reply = Reply(said.blocks, lang, buttons=drawn.buttons, answers=inbound.message_ref)
+        queued = inbound.address.channel in self._ends.outbox_channels
+        async with self._stores.main.write() as tx:
+            if not queued or await outbox.enqueue(tx, key, inbound.address, reply.to_json(), now):
+                await drawn.store(
+                    tx,
+                    turn_id="",
+                    actor_id=actor.id,
+                    conversation=inbound.address.key,
+                    shown_key=key,
+                    now=now,
+                )
+        return Taken((TurnClosed("", FinalKind.ANSWER, reply, None, key if queued else None),))
 
     async def take_up(
         self, former: turns.StoredTurn, actor: Actor

@@ -13,6 +13,7 @@ from core.turn_corrected import CORRECT, Corrections
 from core.turn_ends import TurnEnds
 from core.turn_more import press_more
 from core.turn_offers import AGAIN, MORE, UNDO
+from core.turn_praxis import COMMAND, Praxis
 from core.turn_restart import AfterRestart
 from core.turn_setup import TurnSetup
 from core.turn_unanswered import Unanswered
@@ -33,12 +34,14 @@ def buttons(
 ) -> TurnActions:
     """What presses are taken by. A new button is an `Offer` at the end of a turn and a handler
     here."""
+    praxis = Praxis(stores, texts)
     handlers: dict[str, Handler] = {
         UNDO: press_undo,
         MORE: press_more,
         AGAIN: AskAgain(stores).press,
         CORRECT: Corrections(stores, clock, texts, setup).press,
         **Votes(stores, clock, texts, loader, fastpath).handlers,
+        **praxis.handlers,
         **AfterRestart(stores, clock, texts).handlers,
         **AtTheDoor(stores, clock, texts).handlers,
     }
@@ -50,4 +53,5 @@ def buttons(
         setup=setup,
         late=late,
         handlers=handlers,
+        commands={COMMAND: praxis.say},
     )

@@ -125,6 +125,7 @@ LAYERS = {
     "core.turn_memory": 4,
     "core.turn_offers": 4,
     "core.turn_places": 4,
+    "core.turn_praxis": 4,
     "core.turn_question": 4,
     "core.turn_restart": 4,
     "core.turn_public": 4,

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 # In the order in which Telegram's menu shows them.
 _MENU = ("help", "undo", "stop", "status", "lang", "tz")
-_HOST_MENU = (*_MENU, "pair")
+_HOST_MENU = (*_MENU, "pair", "praxis")
 _GROUP_MENU = ("help", "stop", "status")
 _ADMIN_MENU = ("start", *_GROUP_MENU)
 

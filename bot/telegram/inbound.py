@@ -27,6 +27,8 @@ from core.positions import read_position
 _ANY_TIME = datetime.fromtimestamp(0, UTC)
 
 _VOTES = {"👍": "up", "👎": "down"}
+# Commands that are asked of the engine, as they stand.
+_ASKED = frozenset({"undo", "praxis"})
 _COMMAND = re.compile(r"/([A-Za-z0-9_]{1,32})(?:@\w+)?(?:\s+(.*))?", re.DOTALL)
 
 
@@ -120,7 +122,7 @@ def _heard(raw: Mapping[str, Any], bot_id: str) -> Heard:
         return Ignored("no place") if edited else Unsupported(origin, "place.unreadable")
     if message.text is not None and message.forward_origin is None:
         command = _COMMAND.fullmatch(message.text.strip())
-        if command is not None and not edited and command[1].lower() != "undo":
+        if command is not None and not edited and command[1].lower() not in _ASKED:
             return Command(origin, command[1].lower(), (command[2] or "").strip())
     inbound_id = _inbound_id(update, bot_id)
     content = content_of(message, bot_id=bot_id)

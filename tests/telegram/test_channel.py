@@ -104,6 +104,7 @@ def test_commands_answer_in_the_persons_language_and_lang_changes_it(world):
         "lang",
         "tz",
         "pair",
+        "praxis",
     ]
     world.assert_clean()
 
