@@ -138,7 +138,8 @@ class TurnResume:
                 return Taken((self._ends.unkept(inbound, late),))
             told = await self._late.answered_late(inbound, actor, reply_to)
             return Taken(told) if told else None
-        if dialog_answers.is_cancel(inbound.text):
+        # What is asked of a damaged row cannot be read any more: no text would ever fit it.
+        if dialog_answers.is_cancel(inbound.text) or not is_whole(asked):
             return await self._answer(inbound, actor, asked, None)
         if inbound.kind is InboundKind.VOICE and is_not_for_voice(asked):
             text = self._texts.say("dialog.not_by_voice", lang)
