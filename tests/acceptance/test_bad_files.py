@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from core.i18n import Texts
+from core.levels.renderer import Renderer
 from tests.acceptance.scenes import home_of, turn_lines
 from tests.support.executors import REPO
 from tests.support.house import ask, open_scripted
@@ -107,7 +108,7 @@ async def test_file_that_cannot_be_read_is_told_in_the_persons_language(
             shown = closed.reply.plain
             assert closed.error is not None, name
             assert closed.error.code.value in codes, (name, closed.error)
-            said = texts.say(closed.error.message_key, lang, **closed.error.params)
+            said = Renderer(texts, lang, "Europe/Rome", str(Path.home())).error(closed.error)
             assert shown.startswith(opening(said)), (name, shown)
             assert texts.say("outcome.nothing_done", lang) in shown
             assert not [word for word in INTERNAL if word in shown], (name, shown)
@@ -234,7 +235,7 @@ async def test_bad_plan_is_proposed_once_more_and_then_told(
 
             assert closed.error is not None, name
             shown = closed.reply.plain
-            said = texts.say(closed.error.message_key, lang, **closed.error.params)
+            said = Renderer(texts, lang, "Europe/Rome", str(Path.home())).error(closed.error)
             assert shown.startswith(opening(said)), (name, shown)
             assert not [word for word in INTERNAL if word in shown], (name, shown)
             assert len(model.asked) - asked <= 2, name

@@ -147,7 +147,7 @@ def test_guest_is_refused_the_hosts_file_and_a_stranger_meets_no_model(town: Tow
     ]
     town.telegram.say(guest, "prova a leggere segreto.md")
     shown = town.telegram.expect(guest, "Esito", timeout=LONG)
-    assert "out_of_scope" in shown["message"]["text"]
+    assert "out_of_workspace" in shown["message"]["text"]
     assert HOST_CANARY not in shown["message"]["text"]
 
     asked = len(town.model.asked)
@@ -211,7 +211,7 @@ async def test_guest_reaches_no_file_of_the_host_by_any_name(tmp_path: Path, too
             assert HOST_CANARY not in closed.reply.plain
             codes[path] = turn_lines(home)[-1]["steps"][0]["error_class"]
 
-        assert {codes[path] for path in outside} <= {"out_of_scope", "forbidden_path"}
+        assert {codes[path] for path in outside} <= {"out_of_workspace", "forbidden_path"}
         # A name without a place means the guest's own folder, where such a file may be made.
         assert {codes[path] for path in inside} <= {None, "not_found", "not_directory"}
         for file in (secret, own):
