@@ -73,6 +73,7 @@ ROWS: dict[str, str] = {
     "plan_cache": "INSERT INTO plan_cache (version, actor_id, lang, text, exact, plan_json, "
     "bindings_json, values_json, tools, families, changes, turn_id, learnt_at) VALUES (1, :host, "
     "'it', :canary, :canary, :json, :json, :json, '[]', '[]', 0, 'C4N4RYturn', :now)",
+    "disliked": "INSERT INTO disliked VALUES (:host, :canary, :canary, :later)",
 }
 
 
