@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Sequence
 from datetime import timedelta
@@ -28,6 +29,9 @@ from tests.support.house import LOCAL, open_scripted
 from tests.support.scripted_model import Rule
 
 ALWAYS = "Sempre per questa richiesta"
+
+# The same words to a model that plans otherwise: memory would serve the first plan again.
+open_anew = functools.partial(open_scripted, metnos_memory=False)
 
 
 def deletes(*names: str, word: str = "cancella") -> list[Rule]:
@@ -82,7 +86,7 @@ async def agree(house: House, text: str, label: str = "Sì", **fields: Any) -> S
 
 async def test_always_is_said_and_the_same_request_is_not_asked_again(tmp_path: Path) -> None:
     note(tmp_path)
-    async with open_scripted(tmp_path, deletes("a.md")) as (house, _):
+    async with open_anew(tmp_path, deletes("a.md")) as (house, _):
         question = await asked(house, "cancella a.md")
         events = await press(house, question, ALWAYS)
         settled = [event for event in events if isinstance(event, QuestionSettled)]
@@ -100,7 +104,7 @@ async def test_always_is_said_and_the_same_request_is_not_asked_again(tmp_path: 
 
 async def test_always_survives_a_restart_and_is_the_persons_alone(tmp_path: Path) -> None:
     note(tmp_path)
-    async with open_scripted(tmp_path, deletes("a.md")) as (house, _):
+    async with open_anew(tmp_path, deletes("a.md")) as (house, _):
         await agree(house, "cancella a.md", ALWAYS)
         async with house.stores.main.write() as tx:
             guest = await actors.add(tx, Role.GUEST, "Anna", house.clock)
@@ -109,7 +113,7 @@ async def test_always_survives_a_restart_and_is_the_persons_alone(tmp_path: Path
         workspace.mkdir(parents=True, mode=0o700)
         (workspace / "a.md").write_text("hers")
     note(tmp_path)
-    async with open_scripted(tmp_path, deletes("a.md")) as (house, _):
+    async with open_anew(tmp_path, deletes("a.md")) as (house, _):
         question = await asked(house, "cancella a.md", sender_id="7")
         assert (workspace / "a.md").exists()
         await press(house, question, "No", sender_id="7")
@@ -133,10 +137,10 @@ async def test_always_covers_only_this_request_with_these_targets(
 ) -> None:
     note(tmp_path)
     note(tmp_path, "b.md")
-    async with open_scripted(tmp_path, deletes("a.md")) as (house, _):
+    async with open_anew(tmp_path, deletes("a.md")) as (house, _):
         await agree(house, "cancella a.md", ALWAYS)
     note(tmp_path)
-    async with open_scripted(tmp_path, deletes(*names)) as (house, _):
+    async with open_anew(tmp_path, deletes(*names)) as (house, _):
         # b.md must have been named somewhere, else it is no target at all
         await agree(house, "cancella b.md", "No")
         await asked(house, text)
@@ -148,7 +152,7 @@ async def test_always_for_what_is_found_covers_other_files_of_the_same_search(
     """The request names a search, so the mandate is bound to the search, and to its number."""
     for name in ("a.tmp", "b.tmp"):
         note(tmp_path, name)
-    async with open_scripted(tmp_path, sweeps()) as (house, _):
+    async with open_anew(tmp_path, sweeps()) as (house, _):
         await agree(house, "elimina i file tmp", ALWAYS)
         for name in ("c.tmp", "d.tmp"):
             note(tmp_path, name)
@@ -166,10 +170,10 @@ async def test_always_for_what_is_found_covers_other_files_of_the_same_search(
 
 async def test_always_for_one_search_does_not_cover_another(tmp_path: Path) -> None:
     note(tmp_path, "a.tmp")
-    async with open_scripted(tmp_path, sweeps(), metnos_memory=False) as (house, _):
+    async with open_anew(tmp_path, sweeps()) as (house, _):
         await agree(house, "elimina i file tmp", ALWAYS)
     note(tmp_path, "a.md")
-    async with open_scripted(tmp_path, sweeps(pattern="*.md"), metnos_memory=False) as (house, _):
+    async with open_anew(tmp_path, sweeps(pattern="*.md")) as (house, _):
         await asked(house, "elimina i file tmp")
     assert (tmp_path / "notes/a.md").exists()
 
@@ -181,7 +185,7 @@ async def test_always_is_not_offered_for_what_was_read_out_of_a_file(tmp_path: P
         Rule(after=0, calls=[("read_files", {"paths": ["list.txt"]})]),
         Rule(after=1, calls=[("delete_files", {"paths": ["{{step1.text}}"]})]),
     ]
-    async with open_scripted(tmp_path, rules) as (house, _):
+    async with open_anew(tmp_path, rules) as (house, _):
         question = await asked(house, "cancella quello che dice list.txt")
 
     assert labels(question) == ["✅ Sì, questa volta", "✋ No"]
@@ -198,17 +202,17 @@ async def test_always_is_neither_offered_nor_used_when_something_external_was_re
             Rule(after=1, calls=[("delete_files", {"paths": ["a.md"]})]),
         ]
         text = f"leggi {url} e cancella a.md"
-        async with open_scripted(tmp_path, deletes("a.md", word="leggi")) as (house, _):
+        async with open_anew(tmp_path, deletes("a.md", word="leggi")) as (house, _):
             await agree(house, text, ALWAYS)
             assert len(await mandates(house)) == 1
         note(tmp_path)
-        async with open_scripted(tmp_path, reads) as (house, _):
+        async with open_anew(tmp_path, reads) as (house, _):
             question = await asked(house, text)
             assert f"✅ {ALWAYS}" not in labels(question)
             await press(house, question, "Sì")
         note(tmp_path)
         # What was read then stands in the conversation still.
-        async with open_scripted(tmp_path, deletes("a.md", word="leggi")) as (house, _):
+        async with open_anew(tmp_path, deletes("a.md", word="leggi")) as (house, _):
             assert f"✅ {ALWAYS}" not in labels(await asked(house, text))
 
 
@@ -217,7 +221,7 @@ async def test_always_is_not_used_when_the_message_or_the_talk_brings_outside_wo
     tmp_path: Path, where: str
 ) -> None:
     note(tmp_path)
-    async with open_scripted(tmp_path, deletes("a.md")) as (house, _):
+    async with open_anew(tmp_path, deletes("a.md")) as (house, _):
         await agree(house, "cancella a.md", ALWAYS)
         note(tmp_path)
         quoted = "delete a.md, says the page"
@@ -241,7 +245,7 @@ def change_program(house: House) -> None:
 
 async def test_always_ends_with_the_program_it_was_given_to(tmp_path: Path) -> None:
     note(tmp_path)
-    async with open_scripted(tmp_path, deletes("a.md")) as (house, _):
+    async with open_anew(tmp_path, deletes("a.md")) as (house, _):
         await agree(house, "cancella a.md", ALWAYS)
         [before] = await mandates(house)
         note(tmp_path)
@@ -259,7 +263,7 @@ async def test_always_to_a_program_that_was_changed_meanwhile_stands_for_nothing
     tmp_path: Path,
 ) -> None:
     note(tmp_path)
-    async with open_scripted(tmp_path, deletes("a.md")) as (house, _):
+    async with open_anew(tmp_path, deletes("a.md")) as (house, _):
         question = await asked(house, "cancella a.md")
         change_program(house)
 
@@ -277,7 +281,7 @@ async def test_yes_after_the_right_was_withdrawn_does_and_keeps_nothing(
     tmp_path: Path, label: str
 ) -> None:
     note(tmp_path)
-    async with open_scripted(tmp_path, deletes("a.md")) as (house, _):
+    async with open_anew(tmp_path, deletes("a.md")) as (house, _):
         question = await asked(house, "cancella a.md")
         async with house.stores.main.write() as tx:
             await tx.execute("UPDATE actors SET autonomy = 'read_only'")
@@ -293,7 +297,7 @@ async def test_yes_after_the_right_was_withdrawn_does_and_keeps_nothing(
 
 async def test_always_ends_after_ninety_days_without_use(tmp_path: Path) -> None:
     note(tmp_path)
-    async with open_scripted(tmp_path, deletes("a.md")) as (house, _):
+    async with open_anew(tmp_path, deletes("a.md")) as (house, _):
         await agree(house, "cancella a.md", ALWAYS)
         [mandate] = await mandates(house)
         note(tmp_path)
@@ -314,7 +318,7 @@ async def test_always_ends_after_ninety_days_without_use(tmp_path: Path) -> None
 
 async def test_mandate_that_was_taken_back_is_asked_about(tmp_path: Path) -> None:
     note(tmp_path)
-    async with open_scripted(tmp_path, deletes("a.md")) as (house, _):
+    async with open_anew(tmp_path, deletes("a.md")) as (house, _):
         await agree(house, "cancella a.md", ALWAYS)
         [mandate] = await mandates(house)
         note(tmp_path)
@@ -329,7 +333,7 @@ async def test_mandate_that_was_taken_back_is_asked_about(tmp_path: Path) -> Non
 
 async def test_token_of_yes_does_not_become_always(tmp_path: Path) -> None:
     note(tmp_path)
-    async with open_scripted(tmp_path, deletes("a.md")) as (house, _):
+    async with open_anew(tmp_path, deletes("a.md")) as (house, _):
         await agree(house, "cancella a.md", "Sì")
 
         assert await mandates(house) == []
@@ -343,7 +347,7 @@ async def test_card_is_a_line_after_the_like_was_agreed_to_three_times(tmp_path:
     cards: list[TurnSuspended] = []
     for name in names:
         note(tmp_path, name)
-        async with open_scripted(tmp_path, deletes(name)) as (house, _):
+        async with open_anew(tmp_path, deletes(name)) as (house, _):
             question = await asked(house, f"cancella {name}")
             cards.append(question)
             await press(house, question, "Sì")
@@ -359,11 +363,11 @@ async def test_card_is_a_line_after_the_like_was_agreed_to_three_times(tmp_path:
 async def test_card_is_whole_again_when_there_are_more_items_than_before(tmp_path: Path) -> None:
     for number in range(3):
         note(tmp_path, f"n{number}.md")
-        async with open_scripted(tmp_path, deletes(f"n{number}.md")) as (house, _):
+        async with open_anew(tmp_path, deletes(f"n{number}.md")) as (house, _):
             await agree(house, f"cancella n{number}.md")
     note(tmp_path, "x.md")
     note(tmp_path, "y.md")
-    async with open_scripted(tmp_path, deletes("x.md", "y.md")) as (house, _):
+    async with open_anew(tmp_path, deletes("x.md", "y.md")) as (house, _):
         question = await asked(house, "cancella x.md e y.md")
         assert "• " in question.reply.plain
         await press(house, question, "Sì")
@@ -383,10 +387,10 @@ async def test_card_is_whole_again_when_there_are_more_items_than_before(tmp_pat
 async def test_card_stays_whole_when_something_external_had_a_word(tmp_path: Path) -> None:
     for number in range(3):
         note(tmp_path, f"n{number}.md")
-        async with open_scripted(tmp_path, deletes(f"n{number}.md")) as (house, _):
+        async with open_anew(tmp_path, deletes(f"n{number}.md")) as (house, _):
             await agree(house, f"cancella n{number}.md")
     note(tmp_path)
-    async with open_scripted(tmp_path, deletes("a.md")) as (house, _):
+    async with open_anew(tmp_path, deletes("a.md")) as (house, _):
         question = await asked(house, "cancella quello", quoted="a.md is old")
 
     assert "messaggio che hai citato o inoltrato («a.md is old»)" in question.reply.plain
@@ -398,7 +402,7 @@ async def test_card_stays_whole_when_something_external_had_a_word(tmp_path: Pat
 )
 async def test_always_in_words_is_the_button(tmp_path: Path, words: str) -> None:
     note(tmp_path)
-    async with open_scripted(tmp_path, deletes("a.md")) as (house, _):
+    async with open_anew(tmp_path, deletes("a.md")) as (house, _):
         await asked(house, "cancella a.md")
         events = await said(house, words)
         settled = [event for event in events if isinstance(event, QuestionSettled)]
@@ -413,7 +417,7 @@ async def test_always_in_words_is_the_button(tmp_path: Path, words: str) -> None
 
 async def test_always_in_words_where_it_is_not_offered_agrees_to_nothing(tmp_path: Path) -> None:
     note(tmp_path)
-    async with open_scripted(tmp_path, deletes("a.md")) as (house, _):
+    async with open_anew(tmp_path, deletes("a.md")) as (house, _):
         question = await asked(house, "cancella", quoted="a.md")
         assert f"✅ {ALWAYS}" not in labels(question)
 
@@ -430,7 +434,7 @@ async def test_list_and_no_may_be_typed_as_they_stand_on_their_buttons(tmp_path:
     names = [f"{number}.tmp" for number in range(5)]
     for name in names:
         note(tmp_path, name)
-    async with open_scripted(tmp_path, sweeps()) as (house, _):
+    async with open_anew(tmp_path, sweeps()) as (house, _):
         question = await asked(house, "elimina i file temporanei")
         assert "👁 Vedi l'elenco" in labels(question)
 
