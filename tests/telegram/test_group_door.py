@@ -281,10 +281,10 @@ def test_menus_are_for_private_chats_groups_administrators_and_the_host(world):
     world.know("anna", "luca")
     world.group("casa", ["anna", "luca"], admins=["anna"])
     world.start_bot()
-    world._wait(lambda: world.commands("anna", lang="it")[-1:] == ["pair"], 45, "menus")
+    world._wait(lambda: world.commands("anna", lang="it")[-1:] == ["praxis"], 45, "menus")
 
     for lang in ("", "it", "en"):
-        assert world.commands("anna", lang=lang)[-2:] == ["tz", "pair"]
+        assert world.commands("anna", lang=lang)[-3:] == ["tz", "pair", "praxis"]
         assert world.commands("luca", lang=lang)[-1] == "tz"
         assert world.commands("luca", "casa", lang) == ["help", "stop", "status"]
         assert world.commands("anna", "casa", lang) == ["start", "help", "stop", "status"]
