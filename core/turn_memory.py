@@ -8,8 +8,8 @@ import logging
 from core.errors import StoreError
 from core.execution.context import TurnContext
 from core.levels.fastpath import FASTPATH, Fastpath, Hit, lesson_of
-from core.levels.reuse import NotKept
 from core.levels.runner import Outcome
+from core.levels.tracing import NotKept
 from core.messages import FinalKind
 from core.observation import Effects
 from core.turn_offers import Rows

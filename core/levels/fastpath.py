@@ -19,13 +19,15 @@ from core.execution.context import TurnContext
 from core.levels import reuse
 from core.levels.meaning import Meaning, meaning_of
 from core.levels.proposal import Proposal
-from core.levels.reuse import Lesson, NotKept
+from core.levels.reuse import Lesson
 from core.levels.runner import Outcome
+from core.levels.tracing import NotKept
 from core.llm.client import Usage
 from core.messages import FinalKind
 from core.observation import Effects
 from core.plan import FINAL_ANSWER, Plan
 from core.store import disliked, plan_cache
+from core.store.database import Transaction
 from core.store.feedback import Vote
 from core.store.plan_cache import StoredPlan
 from core.store.stores import Stores
@@ -74,19 +76,15 @@ class Fastpath:
         and may not keep the reason."""
         refusal = reuse.request_refusal(
             context.request,
-            quoted=context.quoted or " ".join(context.pointed_at),
+            quoted=_quoted(context),
             in_conversation=bool(context.conversation),
         )
         if refusal is not None:
             return None
-        meaning = meaning_of(context.request)
-        shape, wording, same = reuse.keys_of(meaning)
-        exact = reuse.exact_key(context.request)
+        meaning, exact = meaning_of(context.request), reuse.exact_key(context.request)
         try:
             async with self._stores.memory.read() as tx:
-                rows = await plan_cache.candidates(
-                    tx, context.actor.id, exact=exact, shape=shape, wording=wording, meaning=same
-                )
+                rows = await _candidates(tx, context.actor.id, meaning, exact)
                 unwanted = await disliked.plans(tx, context.actor.id, exact, self._clock.now())
             return await self._first(context, meaning, exact, rows, unwanted)
         except StoreError as exc:
@@ -181,10 +179,7 @@ class Fastpath:
             if row is not None:
                 return Hit(row, row.lesson.plan, "exact")
             meaning, exact = meaning_of(turn.request), reuse.exact_key(turn.request)
-            shape, wording, same = reuse.keys_of(meaning)
-            rows = await plan_cache.candidates(
-                tx, turn.actor_id, exact=exact, shape=shape, wording=wording, meaning=same
-            )
+            rows = await _candidates(tx, turn.actor_id, meaning, exact)
         for row in rows:
             hit = _hit(row, meaning, exact, turn.lang)
             known = row.actor_id == turn.actor_id and row.learnt_at <= turn.started_at
@@ -237,8 +232,23 @@ def lesson_of(context: TurnContext, outcome: Outcome) -> Lesson:
         state.steps,
         outcome.kind,
         context.catalog,
-        quoted=context.quoted or " ".join(context.pointed_at),
+        quoted=_quoted(context),
         in_conversation=bool(context.conversation),
+    )
+
+
+def _quoted(context: TurnContext) -> str:
+    """What the request points at without saying it: words quoted, files sent along."""
+    return context.quoted or " ".join(context.pointed_at)
+
+
+async def _candidates(
+    tx: Transaction, actor_id: str, meaning: Meaning, exact: str
+) -> list[StoredPlan]:
+    """The rows that may serve a request of this meaning and these words."""
+    shape, wording, same = reuse.keys_of(meaning)
+    return await plan_cache.candidates(
+        tx, actor_id, exact=exact, shape=shape, wording=wording, meaning=same
     )
 
 

@@ -18,7 +18,7 @@ from core.catalog.lexicon import fold
 from core.catalog.loaded import Catalog
 from core.catalog.manifest import Manifest
 from core.levels.meaning import Meaning, meaning_of
-from core.levels.tracing import Binding, NotKept, Traced, fill, shape_of, trace, type_of
+from core.levels.tracing import Binding, NotKept, fill, shape_of, trace, type_of
 from core.messages import FinalKind
 from core.observation import Effects, Provenance
 from core.plan import FINAL_ANSWER, FROM_STEP, Plan, Step, references_in, steps_used
@@ -292,14 +292,13 @@ def plan_of(records: Iterable[StepRecord], catalog: Catalog) -> Plan:
     """A finished step-by-step turn as a plan. What a call took whole from an earlier step is a
     reference to it again, so that the plan holds no results."""
     done = [r for r in records if r.tool != FINAL_ANSWER and r.tool not in META_TOOLS]
-    numbers = {record.number: place for place, record in enumerate(done, start=1)}
     steps: list[Step] = []
     for record in done:
         executor = catalog.executors.get(record.tool)
         args = dict(record.raw_args)
         if executor is not None and not _has_references(args):
             args = _with_references(args, executor.manifest, done[: len(steps)])
-        steps.append(Step(record.tool, _renumbered(args, numbers)))
+        steps.append(Step(record.tool, args))
     return Plan(tuple(steps))
 
 
@@ -323,16 +322,5 @@ def _with_references(
     return args
 
 
-def _renumbered(args: dict[str, Any], numbers: Mapping[int, int]) -> dict[str, Any]:
-    """References by the number of a step in the plan, which leaves out those that only spoke."""
-    step = args.get("from_step")
-    if isinstance(step, int) and step in numbers:
-        args = {**args, "from_step": numbers[step]}
-    return args
-
-
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-__all__ = ["Lesson", "NotKept", "Traced", "exact_key", "keys_of", "make_lesson", "plan_of"]
