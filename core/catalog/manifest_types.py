@@ -5,6 +5,7 @@ Pure. Made by `core.catalog.manifest` alone, which is also where other rooms imp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,6 +15,7 @@ from typing import Any
 from core.catalog.tool_schema import tool_schema
 
 MANIFEST_LANGS = ("it", "en")
+_SENTENCE = re.compile(r"(?<=[.!?]) ")
 
 
 class Effect(StrEnum):
@@ -112,6 +114,10 @@ class Manifest:
     def properties(self) -> Mapping[str, Mapping[str, Any]]:
         properties: Mapping[str, Mapping[str, Any]] = self.args.get("properties", {})
         return properties
+
+    def head(self, lang: str) -> str:
+        """The first sentence of the description: what a line about the tool says of it."""
+        return _SENTENCE.split(self.description[lang], maxsplit=1)[0]
 
     @property
     def takes_entries(self) -> bool:

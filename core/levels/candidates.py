@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
+
 from core.catalog import prefilter
 from core.catalog.loader import Catalog
 from core.execution.context import TurnContext
@@ -9,7 +12,32 @@ from core.levels.router import Traits
 from core.llm.client import ToolSpec
 from core.vocabulary import object_of, verb_of
 
-BLOCK = 6
+# What most requests need, what is needed least last. These tools stand first in every list that
+# is cut, so that requests of every day meet the same bytes; what another request needs besides
+# takes the place of the last ones. As many as a local model is shown.
+EVERYDAY = (
+    "find_files",
+    "read_files",
+    "write_files",
+    "get_now",
+    "filter_entries",
+    "compute_entries",
+    "list_dirs",
+    "sort_entries",
+    "move_files",
+    "delete_files",
+    "read_urls_html",
+    "get_urls",
+)
+BLOCK = 3
+# Beyond so many tools the plan prompt holds part of them.
+MOST_LISTED = 60
+# A tool is needed when it has this share of the points of the best one, else it is an echo.
+_NEEDED = 0.5
+# Points below which a clause speaks of nothing.
+_SPOKEN_OF = 10.0
+# Half of the everyday tools are never pushed out.
+_KEPT = 0.5
 # The catalogue of the host, and those of guests with different rights.
 _MOST_INDEXES = 4
 _MOST_SPECS = 2048
@@ -18,8 +46,8 @@ _MOST_SPECS = 2048
 class Candidates:
     """Chooses by the pre-filter; the index of a catalogue is built when a choice needs it.
 
-    The set is rounded up to whole blocks of a fixed order and listed in that order (C4), so that
-    the server's prefix cache meets the same bytes again.
+    A list that is cut begins with the everyday tools and takes others in whole blocks of one
+    family (C4), so that the server's prefix cache meets the same bytes again.
     """
 
     def __init__(self) -> None:
@@ -27,12 +55,32 @@ class Candidates:
         self._specs: dict[tuple[str, str], ToolSpec] = {}
 
     def choose(self, context: TurnContext, *, k_max: int) -> tuple[str, ...]:
-        """Names in catalogue order: all of them when they are `k_max` at most."""
+        """What a prompt may hold: at most `k_max` names in an order that requests share; all of
+        them, by name, when they are not more."""
+        names = sorted(context.catalog.offered)
+        if len(names) <= k_max:
+            return tuple(names)
+        index = self._index_of(context.catalog)
+        ranked = prefilter.rank(context.request, index, k_max=k_max)
+        least = max(_NEEDED * ranked[0].score, 1)
+        leading = _leading(context.request, index)
+        needed = [one.name for one in ranked if one.score >= least or one.name in leading]
+        return stable_choice(names, [*needed, *_sources(needed, index)], most=k_max)
+
+    def best(self, context: TurnContext, *, k_max: int) -> tuple[str, ...]:
+        """The `k_max` that fit best, by name, for what stands in no prompt; everyday tools fill
+        the room that is left."""
         names = sorted(context.catalog.offered)
         if len(names) <= k_max:
             return tuple(names)
         ranked = prefilter.choose(context.request, self._index_of(context.catalog), k_max=k_max)
-        return tuple(prefilter.stable_block(ranked, BLOCK, names, limit=k_max))
+        filled = dict.fromkeys([*ranked, *(name for name in EVERYDAY if name in names)])
+        return tuple(sorted(list(filled)[:k_max]))
+
+    def listed(self, context: TurnContext) -> tuple[str, ...]:
+        """What a prompt that lists the whole catalogue names, by name: all, up to sixty; of more
+        the part that the request needs."""
+        return tuple(sorted(self.choose(context, k_max=MOST_LISTED)))
 
     def traits(self, context: TurnContext) -> Traits:
         """What the pre-filter sees in a request: clauses, and verbs and objects of its best."""
@@ -77,3 +125,68 @@ class Candidates:
                 [executor.manifest for executor in catalog.offered.values()]
             )
         return index
+
+
+def _leading(request: str, index: prefilter.PrefilterIndex) -> set[str]:
+    """The tools that one of the request's clauses speaks of, each clause measured by its own."""
+    found: set[str] = set()
+    for clause in index.clauses(request):
+        points = index.points(clause)
+        least = max([_NEEDED * most for most in points.values()], default=0.0)
+        found |= {index.names[n] for n, own in points.items() if own >= max(least, _SPOKEN_OF)}
+    return found
+
+
+def _sources(needed: Sequence[str], index: prefilter.PrefilterIndex) -> list[str]:
+    """Where the needed tools that are not of every day get from what they work on."""
+    places = [index.position(name) for name in needed if name not in EVERYDAY]
+    return [
+        index.names[n] for place in places if place is not None for n in index.companions_of(place)
+    ]
+
+
+def stable_choice(names: Sequence[str], needed: Sequence[str], *, most: int) -> tuple[str, ...]:
+    """At most `most` of the `names`: everyday tools in their order, then what else is `needed`
+    (best first), rounded up to blocks.
+
+    Needed tools are never left out for the sake of a block or of an everyday tool that is not
+    needed, as long as there is room. When nothing else is needed the list is the same for every
+    request; else it begins alike.
+    """
+    there = set(names)
+    everyday = [name for name in EVERYDAY if name in there][:most]
+    blocks = _blocks([name for name in names if name not in everyday])
+    block_of = {name: block for block in blocks for name in block}
+    others = [name for name in dict.fromkeys(needed) if name in block_of]
+    fixed = everyday[: round(len(everyday) * _KEPT)]
+    wanted = {name for name in everyday if name in fixed or name in needed}
+    extra = set(others[: max(0, most - len(wanted))])
+    for name in others:
+        block = extra | set(block_of[name])
+        if len(wanted) + len(block) <= most:
+            extra = block
+    for name in (name for block in blocks for name in block):
+        if len(everyday) + len(extra) >= most:
+            break
+        extra.add(name)
+    room = most - len(extra)
+    kept = set(wanted)
+    for name in everyday:
+        if len(kept) < room:
+            kept.add(name)
+    first = [name for name in everyday if name in kept]
+    return (*first, *(name for block in blocks for name in block if name in extra))
+
+
+def _blocks(names: Sequence[str]) -> list[list[str]]:
+    """Tools of one object and qualifier, three at most: what one kind of request needs. Another
+    family that comes or goes leaves them as they are."""
+    blocks: list[list[str]] = []
+    for _, family in groupby(sorted(names, key=_family), key=lambda name: _family(name)[0]):
+        members = list(family)
+        blocks += [members[at : at + BLOCK] for at in range(0, len(members), BLOCK)]
+    return blocks
+
+
+def _family(name: str) -> tuple[str, str]:
+    return name.partition("_")[2], name

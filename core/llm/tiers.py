@@ -236,7 +236,7 @@ def _everyday(tiers: Mapping[TierName, TierSettings]) -> bool:
 
 # -- models by family ---------------------------------------------------------------------------
 
-_K_MAX_LOCAL, _K_MAX_HOSTED = 14, 40
+_K_MAX_LOCAL, _K_MAX_HOSTED = 12, 40
 _SMALL_BILLIONS = 4.0
 _SIZE = re.compile(r"(?<![\w.])(?:(\d+)x)?(\d+(?:\.\d+)?)(b|m)(?![a-z])")
 

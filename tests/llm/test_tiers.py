@@ -158,7 +158,7 @@ async def test_traits_of_asks_the_server_when_the_name_is_left_out():
 def test_traits_follow_family_and_size(model, family, engine):
     found = traits(model, local=True)
 
-    assert (found.family, found.engine, found.k_max) == (family, engine, 14)
+    assert (found.family, found.engine, found.k_max) == (family, engine, 12)
 
 
 def test_traits_engine_of_the_settings_wins_and_hosted_models_see_more_tools():

@@ -1,6 +1,7 @@
 """The whole-plan proposer: one call under a JSON schema, the plan as the reply's text.
 
-The prompt holds one compact line per tool in a fixed order and examples; what narrows the choice
+The prompt holds one compact line per tool in a fixed order (of a catalogue beyond sixty tools the
+same part again and again) and examples; what narrows the choice
 is the schema, which is made for each request and is not in the prompt, so the server's prefix
 cache always meets the same bytes (C4).
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 from core.catalog.loader import Catalog
@@ -72,7 +74,7 @@ class MetisProposer:
         its steps, behind what else is asked for."""
         undo = Step(UNDO_LAST_TURN, {})
         if not rest:
-            names = self._candidates.choose(context, k_max=MOST_CANDIDATES)
+            names = self._candidates.best(context, k_max=MOST_CANDIDATES)
             return Proposal(names, plan=Plan((undo,)))
         found = await self._whole(replace(context, request=rest), advice)
         steps = () if found.plan is None else found.plan.steps
@@ -81,7 +83,7 @@ class MetisProposer:
         return replace(found, plan=Plan((*done, undo) if counted else (undo, *done)), answer="")
 
     async def _whole(self, context: TurnContext, advice: str | None) -> Proposal:
-        names = self._candidates.choose(context, k_max=MOST_CANDIDATES)
+        names = self._candidates.best(context, k_max=MOST_CANDIDATES)
         wish = self._wish(context, names)
         model = self._tiers.for_role(self._role)
         if not may_use_tools(wish):
@@ -141,7 +143,9 @@ class MetisProposer:
     def request(self, context: TurnContext, wish: Wish, advice: str | None = None) -> ChatRequest:
         """The call: static prompt, facts, the person's text; the schema narrows the rest."""
         system = self._prompts.render(
-            "plan_metis", context.lang, tools=tool_lines(context.catalog, context.lang)
+            "plan_metis",
+            context.lang,
+            tools=tool_lines(context.catalog, self._candidates.listed(context), context.lang),
         )
         messages = briefing.opening(context, self._prompts, self._texts, system=system)
         if advice:
@@ -167,20 +171,21 @@ def manifests_of(catalog: Catalog) -> dict[str, Manifest]:
     return {name: executor.manifest for name, executor in catalog.offered.items()}
 
 
-def tool_lines(catalog: Catalog, lang: str) -> list[str]:
-    """`name(argument, optional?): what it does`, one per tool, in the catalogue's order."""
+def tool_lines(catalog: Catalog, names: Sequence[str], lang: str) -> list[str]:
+    """`name(argument, optional?): what it does`, one per tool, in the order of `names`; what it
+    does is the head of its description."""
     lines = []
-    for name, executor in sorted(catalog.offered.items()):
-        manifest = executor.manifest
+    for name in names:
+        manifest = catalog.offered[name].manifest
         args = ", ".join(_shown_args(manifest))
-        lines.append(f"{name}({args}): {manifest.description[lang]}")
+        lines.append(f"{name}({args}): {manifest.head(lang)}")
     return lines
 
 
 def abilities(catalog: Catalog, lang: str) -> list[str]:
     """What the house can do, in words: the tools that need no other tool's result."""
     return [
-        executor.manifest.description[lang]
+        executor.manifest.head(lang)
         for _, executor in sorted(catalog.offered.items())
         if "entries" not in executor.manifest.args.get("required", ())
     ]
