@@ -22,7 +22,7 @@ from core.execution.undo_steps import is_undoable
 from core.i18n import Texts
 from core.language import choose_lang
 from core.levels.cap_words import words_at_cap
-from core.levels.fastpath import FASTPATH
+from core.levels.remembering import FROM_MEMORY
 from core.levels.renderer import Renderer
 from core.levels.runner import Outcome
 from core.levels.terminator import Closing, Terminator
@@ -105,7 +105,7 @@ class TurnEnds:
         drawn = draw(rows, self._texts, context.lang)
         ref, now = context.message_ref, self._clock.now()
         reply = replace(made.reply, blocks=blocks, buttons=drawn.buttons, answers=ref)
-        if outcome.state.engine == FASTPATH:
+        if outcome.state.engine in FROM_MEMORY:
             reply = remembered(reply)
         line, day = self._line(context, outcome, reply, now, made.unbacked)
         key = shown_key(context)
@@ -246,7 +246,7 @@ class TurnEnds:
             cached=outcome.usage.cached,
             money=self._cost(outcome),
             turns=turns,
-            from_memory=turns * (outcome.state.engine == FASTPATH),
+            from_memory=turns * (outcome.state.engine in FROM_MEMORY),
         )
 
     def _told(self, context: TurnContext, text: str) -> str:
@@ -358,8 +358,8 @@ def remembered(reply: Reply) -> Reply:
 def _source(state: TurnState) -> str:
     if state.engine == UNDO_ENGINE:
         return "undo"
-    if state.engine == FASTPATH:
-        return FASTPATH
+    if state.engine in FROM_MEMORY:
+        return state.engine
     return "engine" if state.segment == 1 else "dialog"
 
 

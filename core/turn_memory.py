@@ -7,7 +7,8 @@ import logging
 
 from core.errors import StoreError
 from core.execution.context import TurnContext
-from core.levels.fastpath import FASTPATH, Fastpath, Hit, lesson_of
+from core.levels.fastpath import Fastpath, Hit, lesson_of
+from core.levels.remembering import FASTPATH
 from core.levels.runner import Outcome
 from core.levels.tracing import NotKept
 from core.messages import FinalKind

@@ -6,7 +6,7 @@ from typing import Any
 
 from core.execution.context import TurnContext
 from core.execution.undo_steps import is_undoable
-from core.levels.fastpath import FASTPATH
+from core.levels.remembering import FROM_MEMORY
 from core.levels.runner import Outcome
 from core.messages import FinalKind
 from core.turn_given import Given
@@ -47,7 +47,7 @@ def row_of(context: TurnContext, outcome: Outcome, *, is_pinned: bool | None) ->
     state = outcome.state
     steps = [[r.tool, r.observation.ok, r.latency_ms] for r in state.steps if _counts(r)]
     params: dict[str, Any] = {"steps": steps, "calls": outcome.model_calls}
-    if state.engine == FASTPATH:
+    if state.engine in FROM_MEMORY:
         params["remembered"] = True
     if any(map(is_undoable, state.steps)):
         params["undo"] = True

@@ -14,8 +14,8 @@ from core.execution.undo import Undo
 from core.execution.undo_steps import is_undo_request
 from core.i18n import Texts
 from core.levels.engines import Engines
-from core.levels.fastpath import Remembering
 from core.levels.proposal import Proposer
+from core.levels.remembering import Remembering
 from core.levels.runner import Outcome, Resumption, Runner
 from core.messages import (
     ChatAddress,
@@ -154,7 +154,7 @@ class TurnWalk:
             state = running.state
             hit = None if resumption is not None else await self._memory.find(context, state)
             if hit is not None:
-                outcome = await run(Remembering(hit))
+                outcome = await run(Remembering(hit.plan))
                 if not failed_by_itself(outcome):
                     return outcome
                 await self._memory.forget(hit)

@@ -104,6 +104,7 @@ LAYERS = {
     "core.levels.pending": 3,
     "core.levels.proposal": 3,
     "core.levels.proposers": 3,
+    "core.levels.remembering": 3,
     "core.levels.renderer": 3,
     "core.levels.runner": 3,
     "core.levels.terminator": 3,

@@ -18,11 +18,10 @@ from core.errors import ErrorCode, ErrorInfo, StoreError
 from core.execution.context import TurnContext
 from core.levels import reuse
 from core.levels.meaning import Meaning, meaning_of
-from core.levels.proposal import Proposal
+from core.levels.remembering import FASTPATH
 from core.levels.reuse import Lesson
 from core.levels.runner import Outcome
 from core.levels.tracing import NotKept
-from core.llm.client import Usage
 from core.messages import FinalKind
 from core.observation import Effects
 from core.plan import FINAL_ANSWER, Plan
@@ -32,13 +31,10 @@ from core.store.feedback import Vote
 from core.store.plan_cache import StoredPlan
 from core.store.stores import Stores
 from core.store.turns import StoredTurn
-from core.turn_state import TurnState
 
 log = logging.getLogger(__name__)
 
 UNUSED_FOR, STALE_AFTER = timedelta(days=14), timedelta(days=30)
-
-FASTPATH = "fastpath"
 
 How = Literal["exact", "template", "meaning"]
 
@@ -272,23 +268,3 @@ def _is_its_fault(error: ErrorInfo | None) -> bool:
 def _speaks(plan: Plan) -> bool:
     """Whether the plan brings its own words, which are of one language."""
     return any(step.tool == FINAL_ANSWER for step in plan.steps)
-
-
-@dataclass(frozen=True, slots=True)
-class Remembering:
-    """A proposer that proposes what memory found, and nothing else. Asks no model."""
-
-    hit: Hit
-
-    @property
-    def name(self) -> str:
-        return FASTPATH
-
-    async def propose(
-        self, context: TurnContext, state: TurnState, *, advice: str | None = None
-    ) -> Proposal:
-        names = tuple(sorted({step.tool for step in self.hit.plan.steps} - {FINAL_ANSWER}))
-        return Proposal(names, plan=self.hit.plan, usage=Usage(), engine=self.name, asked=0)
-
-    async def warm(self, context: TurnContext) -> None:
-        return None
