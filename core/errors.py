@@ -88,6 +88,8 @@ class ErrorCode(StrEnum):
     DISK_FULL = "disk_full"
     UNKNOWN_PLACE = "unknown_place"
     NEEDS_LOCATION = "needs_location"
+    NEEDS_CREDENTIALS = "needs_credentials"
+    WRONG_CREDENTIALS = "wrong_credentials"
     SERVICE_OFF = "service_off"
     UNKNOWN_FIELD = "unknown_field"
     NOT_NUMERIC = "not_numeric"

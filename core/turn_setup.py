@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
+from core.accounts import AccountKind
 from core.allowance import Allowance, limits_for
 from core.catalog.loader import CatalogLoader
 from core.config import Settings
@@ -19,7 +20,7 @@ from core.i18n import Texts
 from core.language import choose_lang
 from core.llm.tiers import Tiers
 from core.messages import Actor, ChatAddress, Inbound, InboundKind, Role
-from core.store import grants, turns, usage
+from core.store import accounts, grants, turns, usage
 from core.store.database import Transaction
 from core.store.grants import Granted
 
@@ -33,10 +34,12 @@ HOUR = dt.timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What an actor may do at one moment: what is granted to them, and what is left to use."""
+    """What an actor may do at one moment: what is granted to them, what is left to use, and the
+    kinds of account that they have."""
 
     granted: Granted = field(default_factory=Granted)
     allowance: Allowance = field(default_factory=Allowance)
+    accounts: frozenset[AccountKind] = frozenset()
 
 
 class TurnSetup:
@@ -68,7 +71,11 @@ class TurnSetup:
             again_at,
             may_extend=actor.role is Role.HOST,
         )
-        return Rights(await grants.granted_to(tx, actor.id, now), allowance)
+        return Rights(
+            await grants.granted_to(tx, actor.id, now),
+            allowance,
+            await accounts.kinds_of(tx, actor.id),
+        )
 
     def too_often(self, context: TurnContext) -> ErrorInfo | None:
         """Why no further turn of this person may begin now: their hour is full."""
@@ -121,7 +128,8 @@ class TurnSetup:
     ) -> TurnContext:
         """`talk`: what was asked and answered before in this conversation, oldest first, and
         whether words from outside may stand in the answer."""
-        granted, allowance = (rights.granted, rights.allowance) if rights else (Granted(), None)
+        rights = rights or Rights()
+        granted = rights.granted
         scope = scope_for(actor, self._settings, granted)
         return TurnContext(
             turn_id=turn_id,
@@ -131,7 +139,7 @@ class TurnSetup:
             tz=self.zone(actor),
             now=now,
             request=request,
-            catalog=catalog_for(actor, self._loader.current(), granted.rights),
+            catalog=catalog_for(actor, self._loader.current(), granted.rights, rights.accounts),
             scope=scope,
             private_hosts=private_hosts_for(actor, self._settings, granted),
             conversation=tuple(
@@ -145,7 +153,7 @@ class TurnSetup:
             services=self._settings.services,
             interactive=interactive,
             scheduled=scheduled,
-            allowance=allowance or Allowance(),
+            allowance=rights.allowance,
             alone=alone,
             message_ref=message_ref,
         )

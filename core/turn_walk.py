@@ -159,6 +159,8 @@ class TurnWalk:
                     return outcome
                 await self._memory.forget(hit)
                 running.state = state
+            if resumption is None and (kind := self._engines.lacking(context)) is not None:
+                return failed(ErrorInfo(ErrorCode.NEEDS_CREDENTIALS, {"kind": kind.value}))
             return await run(await self._engines.choose(context))
         except ModelError as exc:
             log.warning("model failed", extra={"code": exc.code.value, "detail": exc.detail})

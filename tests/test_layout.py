@@ -23,6 +23,7 @@ LAYERS = {
     "core.clock": 0,
     "core.config": 0,
     "core.vocabulary": 0,
+    "core.accounts": 0,
     "core.plan": 0,
     "core.turn_state": 0,
     "core.redaction": 0,
@@ -74,6 +75,7 @@ LAYERS = {
     "core.logs": 2,
     "core.store": 2,
     # 3 walk
+    "core.execution.accounts": 3,
     "core.execution.agreement": 3,
     "core.execution.asking": 3,
     "core.execution.attempt": 3,

@@ -6,9 +6,10 @@ Made by `core.catalog.loader` alone, which is also where other rooms import thes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
+from core.accounts import AccountKind
 from core.catalog.manifest import Manifest
 from core.catalog.reasons import Rejection
 
@@ -43,7 +44,8 @@ class Catalog:
 
     `executors` holds what may run, deprecated ones too (their undo still works); `offered` is what
     may be planned with. Equal signatures: the same executors with the same bytes. `withheld`:
-    names of what there is, but not for whom this catalogue is.
+    names of what there is, but not for whom this catalogue is. `dormant`: what lacks an account of
+    theirs, name → the kind that is missing.
     """
 
     executors: Mapping[str, LoadedExecutor]
@@ -51,7 +53,12 @@ class Catalog:
     sdk: LoadedSdk
     signature: str
     withheld: frozenset[str] = frozenset()
+    dormant: Mapping[str, AccountKind] = field(default_factory=dict)
 
     @cached_property
     def offered(self) -> Mapping[str, LoadedExecutor]:
-        return {n: e for n, e in self.executors.items() if e.manifest.lifecycle == "active"}
+        return {
+            name: one
+            for name, one in self.executors.items()
+            if one.manifest.lifecycle == "active" and name not in self.dormant
+        }

@@ -12,6 +12,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from core.accounts import AccountKind, kinds_of
 from core.catalog.tool_schema import tool_schema
 
 MANIFEST_LANGS = ("it", "en")
@@ -138,6 +139,16 @@ class Manifest:
     def types(self) -> dict[str, str]:
         """Argument name → `x-metnos-type`."""
         return _marked(self.properties, "x-metnos-type")
+
+    @cached_property
+    def needed_accounts(self) -> frozenset[AccountKind]:
+        """The kinds of account without which it is dormant."""
+        return kinds_of(hint for right in self.capabilities for hint in right.hints)[0]
+
+    @cached_property
+    def used_accounts(self) -> frozenset[AccountKind]:
+        """The kinds of account that its calls are given, as far as the person has any."""
+        return kinds_of(hint for right in self.capabilities for hint in right.hints)[1]
 
     @cached_property
     def runtime_args(self) -> frozenset[str]:

@@ -64,11 +64,13 @@ class Broker:
 
     def serve(self, program: Program, call: Mapping[str, Any]) -> AbstractAsyncContextManager[int]:
         """Answer the requests of one call as far as its manifest and its actor's grants reach
-        (`private_hosts` and `services` of the call document); see `serve_reach`."""
+        (`private_hosts`, `services` and `account_hosts` of the call document); see
+        `serve_reach`."""
         reach = Reach.of(
             program.manifest.capabilities,
             call.get("private_hosts") or (),
             call.get("services") or {},
+            call.get("account_hosts") or {},
         )
         return self.serve_reach(reach or Reach())
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import urlsplit
 
+from core.accounts import HINT
 from core.errors import CallRefused, ErrorCode
 
 # Which ports a capability opens. What is not named here is no right to the network.
@@ -204,12 +205,14 @@ class Reach:
     """How far one call reaches: its manifest's rights, and what was granted to its actor.
 
     `hosts`: names, `*.name` for all below one, or `*`. `granted`: clean name → ports, none for
-    all. Both must hold: a grant opens what is inside, it does not widen the manifest.
+    all. Both must hold: a grant opens what is inside, it does not widen the manifest. `own`: clean
+    name → the very ports of the actor's accounts there.
     """
 
     ports: frozenset[int] = frozenset()
     hosts: tuple[str, ...] = ()
     granted: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    own: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -217,37 +220,34 @@ class Reach:
         rights: Iterable[Right],
         private_hosts: Iterable[str],
         services: Mapping[str, str] | None = None,
+        accounts: Mapping[str, Iterable[str]] | None = None,
     ) -> Reach | None:
         """The reach of a manifest's capabilities for an actor with these granted hosts.
 
         None: no capability opens the network. A hint `arg:NAME` stands for any host (redirects
-        lead on from there), `service:NAME` for the one host of that service's address; a
-        capability without hints opens none. Grants that are no host are passed over.
+        lead on from there), `service:NAME` for the one host of that service's address,
+        `account:KIND` for exactly the `host:port` of these accounts; a capability without hints
+        opens none. Grants that are no host are passed over.
         """
         ports: set[int] = set()
         hosts: list[str] = []
+        own: list[str] = []
         found = False
         for right in rights:
-            if right.name in PORTS:
-                found = True
-                if right.hints:
+            if right.name not in PORTS:
+                continue
+            found = True
+            for hint in right.hints:
+                if hint.startswith(HINT):
+                    own += (accounts or {}).get(hint.removeprefix(HINT).rstrip("?"), ())
+                else:
                     ports |= PORTS[right.name]
-                for hint in right.hints:
                     hosts += _hosts_of(hint, services or {})
         if not found:
             return None
-        granted: dict[str, frozenset[int]] = {}
-        for text in private_hosts:
-            try:
-                name, port = _split_grant(text)
-                name = clean_host(name)
-            except CallRefused:
-                continue
-            if port is None:
-                granted[name] = _ANY_PORT
-            elif granted.get(name) != _ANY_PORT:
-                granted[name] = granted.get(name, _ANY_PORT) | {port}
-        return cls(frozenset(ports), tuple(dict.fromkeys(hosts)), granted)
+        return cls(
+            frozenset(ports), tuple(dict.fromkeys(hosts)), _by_name(private_hosts), _by_name(own)
+        )
 
     def target(self, host: object, port: object) -> Target:
         """The destination a request means, before any look-up.
@@ -257,11 +257,12 @@ class Reach:
         name = clean_host(host)
         if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 65536:
             raise _denied("not a port")
-        if not any(_matches(name, pattern) for pattern in self.hosts):
+        own = port in self.own.get(name, frozenset())
+        if not own and not any(_matches(name, pattern) for pattern in self.hosts):
             raise _denied(f"{name} is not among the hosts of this tool")
         ports = self.granted.get(name)
         granted = ports is not None and (ports == _ANY_PORT or port in ports)
-        if not granted and port not in self.ports:
+        if not granted and not own and port not in self.ports:
             raise _denied(f"port {port} is not allowed")
         if not granted and any(name == end or name.endswith("." + end) for end in INNER_NAMES):
             raise _denied(f"{name} is an inner name")
@@ -288,6 +289,22 @@ def _hosts_of(hint: str, services: Mapping[str, str]) -> list[str]:
         return [clean_host(name)] if name else []
     except (ValueError, CallRefused):
         return []
+
+
+def _by_name(texts: Iterable[str]) -> dict[str, frozenset[int]]:
+    """Clean host → ports; what is no host is passed over."""
+    found: dict[str, frozenset[int]] = {}
+    for text in texts:
+        try:
+            name, port = _split_grant(text)
+            name = clean_host(name)
+        except CallRefused:
+            continue
+        if port is None:
+            found[name] = _ANY_PORT
+        elif found.get(name) != _ANY_PORT:
+            found[name] = found.get(name, _ANY_PORT) | {port}
+    return found
 
 
 def _matches(name: str, pattern: str) -> bool:

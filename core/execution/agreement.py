@@ -14,7 +14,8 @@ from core.catalog.loader import LoadedExecutor
 from core.catalog.manifest import Manifest
 from core.clock import Clock
 from core.errors import CallRefused, ErrorCode
-from core.execution import consent, policy, sources, standing
+from core.execution import consent, policy, secret_args, sources, standing
+from core.execution.accounts import Opened
 from core.execution.addresses import Doubt
 from core.execution.attempt import Attempt
 from core.execution.cage.process import ProcessCage
@@ -84,6 +85,7 @@ class Agreement:
         args: dict[str, Any],
         paths: list[str],
         attempt: Attempt,
+        mine: Opened,
     ) -> None:
         """Preview the change and ask policy whether a person must agree first.
 
@@ -91,7 +93,7 @@ class Agreement:
         neither now nor for good, and `CallRefused` when the preview failed.
         """
         manifest = executor.manifest
-        preview = await self._preview(context, state, executor, args, paths)
+        preview = await self._preview(context, state, executor, args, paths, mine)
         attempt.preview = preview
         targets = [str(target) for target in preview.get("targets", paths)]
         count = int(preview.get("count", len(targets)))
@@ -171,16 +173,18 @@ class Agreement:
         executor: LoadedExecutor,
         args: Mapping[str, Any],
         paths: list[str],
+        mine: Opened,
     ) -> Mapping[str, Any]:
         manifest = executor.manifest
         seen = await self.cage.run(
             executor,
             context.catalog.sdk,
-            document_of(context, state, manifest, args, paths),
+            mine.into(document_of(context, state, manifest, args, paths)),
             mode="preview",
             timeout_s=manifest.timeout_s,
             limits=manifest.limits,
         )
+        seen = secret_args.masked(seen, mine.secrets)
         if not seen.ok:
             raise CallRefused(
                 seen.error.code if seen.error else ErrorCode.INTERNAL,

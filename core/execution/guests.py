@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from core.accounts import AccountKind
 from core.catalog.loaded import Catalog
 from core.catalog.manifest import Manifest
 from core.messages import Actor, Role
@@ -88,15 +89,34 @@ def at_home(value: Any, home: str) -> Any:
     return value
 
 
-def catalog_for(actor: Actor, catalog: Catalog, rights: Collection[str] = ()) -> Catalog:
+def catalog_for(
+    actor: Actor,
+    catalog: Catalog,
+    rights: Collection[str] = (),
+    accounts: Collection[AccountKind] = (),
+) -> Catalog:
     """The catalogue as this actor has it: whole for the host, for a guest without what they may
-    not use. The very same object when nothing is left out."""
-    if actor.role is Role.HOST:
+    not use; what lacks an account of theirs (`accounts`: the kinds they have) is dormant. The very
+    same object when nothing is left out."""
+    if actor.role is not Role.HOST:
+        granted = frozenset(rights)
+        names = {n for n, e in catalog.executors.items() if may_use(e.manifest, granted)}
+        catalog = _only(catalog, names)
+    return _without_dormant(catalog, accounts)
+
+
+def _without_dormant(catalog: Catalog, accounts: Collection[AccountKind]) -> Catalog:
+    have = frozenset(accounts)
+    lacking = {
+        name: min(missing)
+        for name, one in catalog.executors.items()
+        if (missing := one.manifest.needed_accounts - have)
+    }
+    if not lacking:
         return catalog
-    granted = frozenset(rights)
-    return _only(
-        catalog, {n for n, e in catalog.executors.items() if may_use(e.manifest, granted)}
-    )
+    text = "\n".join([catalog.signature, "dormant", *lacking])
+    signature = hashlib.sha256(text.encode()).hexdigest()
+    return replace(catalog, signature=signature, dormant=lacking)
 
 
 def _only(catalog: Catalog, names_kept: Collection[str]) -> Catalog:

@@ -20,6 +20,7 @@ from core.clock import Clock
 from core.config import Settings
 from core.errors import CallRefused, ErrorCode, to_error_info
 from core.execution import (
+    accounts,
     arguments,
     asking,
     builtins,
@@ -165,6 +166,8 @@ class Gate:
         executor = context.catalog.executors.get(step.tool)
         if step.tool in context.catalog.withheld:
             raise CallRefused(ErrorCode.NOT_AUTHORIZED, "this tool is the host's alone: answer")
+        if step.tool in context.catalog.dormant:
+            raise accounts.missing(context.catalog.dormant[step.tool])
         if executor is None or step.tool not in offered:
             raise CallRefused(
                 ErrorCode.UNKNOWN_TOOL, guards.unknown(step.tool, offered), tool=step.tool
@@ -189,6 +192,7 @@ class Gate:
             raise
         attempt.checks["scope"] = "ok"
         secrets = await secret_args.opened(self.stores, context, manifest, args)
+        mine = await accounts.opened(self.stores, context, manifest, args)
         args = self._ground(context, state, step, manifest, args, attempt)
         urls = _urls(args, executor)
         guards.check_duplicates(state.steps, step.tool, args, [*paths, *urls])
@@ -206,7 +210,9 @@ class Gate:
             self._vaglio.note(context, manifest, args, verdict)
             raise
         if manifest.is_mutating:
-            await agreement.to_change(context, state, executor, step.args, args, paths, attempt)
+            await agreement.to_change(
+                context, state, executor, step.args, args, paths, attempt, mine
+            )
             attempt.journal = await keeping.open_journal(
                 self.stores,
                 self.clock,
@@ -225,13 +231,13 @@ class Gate:
         observation = await self.cage.run(
             executor,
             context.catalog.sdk,
-            secret_args.with_values(document, secrets),
+            mine.into(secret_args.with_values(document, secrets)),
             mode="run",
             timeout_s=manifest.timeout_s,
             limits=manifest.limits,
             on_progress=on_progress,
         )
-        observation = secret_args.masked(observation, secrets)
+        observation = secret_args.masked(observation, {**secrets, **mine.secrets})
         if manifest.is_mutating and not observation.ok and attempt.preview is not None:
             # A child that was killed has not tidied up behind itself.
             await asyncio.to_thread(drop_second_names, attempt.preview.get("undo"))

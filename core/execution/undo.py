@@ -170,7 +170,7 @@ class Undo:
         """Delete what a step made, if it is there as it was made. Raises `CallRefused`."""
         if item.done_at is not None and self.clock.now() - item.done_at > KEEP:
             raise CallRefused(ErrorCode.NOT_UNDOABLE, "older than what is kept")
-        deleting = Deleting(self.cage, run.context, run.step)
+        deleting = Deleting(self.cage, self.stores, run.context, run.step)
         if await deleting.is_gone(item):
             return {"ok": True, "path": item.path, "did": "already"}
         left = await deleting.delete(item)

@@ -12,12 +12,13 @@ from typing import Any
 
 from core.catalog.loader import LoadedExecutor
 from core.errors import CallRefused, ErrorCode, ErrorInfo
-from core.execution import arguments, policy
+from core.execution import accounts, arguments, policy, secret_args
 from core.execution.cage.process import ProcessCage
 from core.execution.context import TurnContext
 from core.execution.document import document_of
 from core.execution.undo_steps import UndoItem
 from core.observation import Effects, Observation
+from core.store.stores import Stores
 from core.turn_state import TurnState
 
 
@@ -26,6 +27,7 @@ class Deleting:
     """For one undo, as its step number `step`."""
 
     cage: ProcessCage
+    stores: Stores
     context: TurnContext
     step: int
 
@@ -62,20 +64,24 @@ class Deleting:
         args: dict[str, Any] = {"ids": [item.made["id"]]}
         if "versions" in manifest.properties and item.made.get("version") is not None:
             args["versions"] = [item.made["version"]]
+        if accounts.ARGUMENT in manifest.properties and item.made.get("account"):
+            args[accounts.ARGUMENT] = item.made["account"]
         args = arguments.validate(args, manifest)
         verdict = policy.guard(manifest, args, self.context.actor, forbidden=(), system=())
         if not verdict.approved:
             raise policy.refuse(verdict)
         state = TurnState(self.context.turn_id, self.context.request)
+        mine = await accounts.opened(self.stores, self.context, manifest, args)
         document = document_of(self.context, state, manifest, args, [])
-        return await self.cage.run(
+        seen = await self.cage.run(
             executor,
             self.context.catalog.sdk,
-            {**document, "step": self.step},
+            mine.into({**document, "step": self.step}),
             mode=mode,
             timeout_s=manifest.timeout_s,
             limits=manifest.limits,
         )
+        return secret_args.masked(seen, mine.secrets)
 
     def _executor(self, item: UndoItem) -> LoadedExecutor:
         # Also one that is no longer offered for planning.

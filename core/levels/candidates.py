@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 
+from core.accounts import AccountKind
 from core.catalog import prefilter
 from core.catalog.loader import Catalog
 from core.execution.context import TurnContext
@@ -38,6 +40,8 @@ _NEEDED = 0.5
 _SPOKEN_OF = 10.0
 # Half of the everyday tools are never pushed out.
 _KEPT = 0.5
+# Points above which a request speaks of a tool beyond doubt.
+CLEARLY = 30.0
 # The catalogue of the host, and those of guests with different rights.
 _MOST_INDEXES = 4
 _MOST_SPECS = 2048
@@ -104,6 +108,19 @@ class Candidates:
                 name = index.names[number]
                 found[name] = max(found.get(name, 0.0), points)
         return found, len(clauses)
+
+    def lacking(self, context: TurnContext) -> AccountKind | None:
+        """The kind of account that the person must add before this can be done: what the request
+        speaks of most clearly sleeps for want of it."""
+        catalog = context.catalog
+        if not catalog.dormant:
+            return None
+        awake = replace(catalog, dormant={}, signature=f"{catalog.signature} awake")
+        points, _ = self.relevance(replace(context, catalog=awake))
+        best = max(
+            points, key=lambda name: (points[name], name not in catalog.dormant), default=""
+        )
+        return catalog.dormant.get(best) if points.get(best, 0.0) >= CLEARLY else None
 
     def spec(self, catalog: Catalog, name: str, lang: str) -> ToolSpec:
         manifest = catalog.executors[name].manifest

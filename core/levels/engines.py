@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from core.accounts import AccountKind
 from core.config import Mode
 from core.execution.context import TurnContext
 from core.levels.candidates import Candidates
@@ -35,6 +36,10 @@ class Engines:
         if mode == "online":
             return self._proposers["frontier"]
         return await self.local()
+
+    def lacking(self, context: TurnContext) -> AccountKind | None:
+        """The kind of account without which this request cannot be served."""
+        return self._candidates.lacking(context)
 
     async def local(self) -> Proposer:
         """The proposer that suits the everyday model."""

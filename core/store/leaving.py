@@ -11,6 +11,7 @@ from datetime import datetime
 
 from core.messages import Actor
 from core.store import (
+    accounts,
     actions,
     actors,
     approvals,
@@ -53,6 +54,7 @@ async def revoke(tx: Transaction, actor_id: str, now: datetime) -> Left | None:
     await actions.void_all(tx, actor_id, now)
     await grants.forget_all(tx, actor_id)
     await approvals.forget_all(tx, actor_id)
+    await accounts.forget_all(tx, actor_id)
     await credentials.forget_all(tx, actor_id)
     await positions.forget(tx, actor_id)
     messages = await outbox.withhold(tx, chats, open_turns, now)

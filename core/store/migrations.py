@@ -166,6 +166,22 @@ CREATE TABLE votes (
 ALTER TABLE turns ADD COLUMN given_json TEXT;
 """,
     ),
+    Migration(
+        16,
+        "accounts",
+        """
+-- core.store.accounts
+CREATE TABLE accounts (
+    actor_id TEXT NOT NULL REFERENCES actors (id),
+    key TEXT NOT NULL,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    values_json TEXT NOT NULL,
+    updated_at REAL NOT NULL,
+    PRIMARY KEY (actor_id, key)
+) WITHOUT ROWID;
+""",
+    ),
 )
 
 MEMORY: tuple[Migration, ...] = tuple(

@@ -25,6 +25,9 @@ class Call:
     `position`: where the person is, `{"lat", "lon", "label"}`; None when that is not known or the
     manifest has no `location:read`. `about`: whether the request is about the surroundings of
     the person ("here"), names no place at all ("open") or one ("elsewhere").
+    `accounts`: the person's accounts that this call may use, each `{"name", "kind", …}` with its
+    settings and its secret; the one that was asked for, else all of the kinds that the manifest
+    names. Say no value of theirs in an observation but `name` and `address`.
     `mode`: "run", or "preview" when nothing may be changed.
     """
 
@@ -47,6 +50,7 @@ class Call:
         self.trash_name: str = document.get("trash_name", ".metnos-trash")
         self.closed: dict[str, Any] = dict(document.get("closed") or {})
         self.services: dict[str, str] = dict(document.get("services") or {})
+        self.accounts: tuple[dict[str, Any], ...] = tuple(document.get("accounts") or ())
         where = dict(document.get("whereabouts") or {})
         self.about: str = where.get("about", "elsewhere")
         self.position: dict[str, Any] | None = where.get("position")

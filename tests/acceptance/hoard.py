@@ -48,6 +48,7 @@ ROWS: dict[str, str] = {
     f"('hostask', 'approval', 'C4N4RYturn', :host, {_CHAT}, '[]', :json, :json, :json, :now, "
     f":later)",
     "suspension_tokens": "INSERT INTO suspension_tokens VALUES (:canary, 'hostask', 0, :canary)",
+    "accounts": "INSERT INTO accounts VALUES (:host, :canary, :canary, 'mail', :json, :now)",
     "credentials": "INSERT INTO credentials VALUES (:host, :canary, :canary, :now, :now)",
     "secret_answers": "INSERT INTO secret_answers VALUES (:canary, :host, 'C4N4RYturn', :canary, "
     ":later)",

@@ -30,6 +30,7 @@ FOLLOWS = {
 }
 NO_CHAT = {
     "actors",
+    "accounts",
     "agreed",
     "credentials",
     "effects",
