@@ -42,6 +42,8 @@ _COUNT = "a whole number, 0 for no limit"
 _AMOUNT = "an amount of money, 0 for no limit"
 _WEBHOOK_URL = "the public address of the bot, with https://"
 _SHARED = "16 to 256 letters, digits, - and _, known to nobody else"
+_PORT = "a port from 1 to 65535"
+_HOSTS = "names with or without a port, as a browser's address line shows them"
 _FOLDER = "the name of a folder inside the first open one, without dots in front"
 _SERVICE = f"{_ADDRESS}, or off"
 
@@ -105,12 +107,21 @@ def _full_path(value: Path) -> Path:
         raise ValueError(_PATH) from exc
 
 
+def _host_name(value: str) -> str:
+    if not re.fullmatch(
+        r"(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", value
+    ):
+        raise ValueError(_HOSTS)
+    return value
+
+
 Address = Annotated[str, AfterValidator(_address)]
 Service = Annotated[str, AfterValidator(_service)]
 Key = Annotated[SecretStr, AfterValidator(_header)]
 WebhookUrl = Annotated[str, AfterValidator(_webhook_url)]
 WebhookSecret = Annotated[SecretStr, AfterValidator(_shared)]
 FolderName = Annotated[str, AfterValidator(lambda value: _folder_name(value) if value else "")]
+HostName = Annotated[str, AfterValidator(_host_name)]
 FullPath = Annotated[Path, AfterValidator(_full_path)]
 
 
@@ -187,6 +198,9 @@ class Settings(BaseSettings):
     metnos_webhook_url: WebhookUrl | None = None
     metnos_webhook_secret: WebhookSecret | None = None
     metnos_webhook_port: int = Field(8766, ge=1, le=65535)
+    metnos_console: bool = True
+    metnos_console_port: int = Field(8765, ge=1, le=65535)
+    metnos_console_hosts: Annotated[tuple[HostName, ...], NoDecode] = ()
     tiers: dict[TierName, TierSettings] = Field(default_factory=dict)
 
     @field_validator("metnos_tz")
@@ -203,7 +217,7 @@ class Settings(BaseSettings):
             value = [part for part in value.split(os.pathsep) if part.strip()]
         return value
 
-    @field_validator("metnos_private_hosts", mode="before")
+    @field_validator("metnos_private_hosts", "metnos_console_hosts", mode="before")
     @classmethod
     def _hosts(cls, value: Any) -> Any:
         if isinstance(value, str):
@@ -269,7 +283,10 @@ _ALLOWED: Mapping[str, str] = {
     "metnos_photon_url": _SERVICE,
     "metnos_webhook_url": _WEBHOOK_URL,
     "metnos_webhook_secret": _SHARED,
-    "metnos_webhook_port": "a port from 1 to 65535",
+    "metnos_webhook_port": _PORT,
+    "metnos_console": "on or off",
+    "metnos_console_port": _PORT,
+    "metnos_console_hosts": _HOSTS,
     "telegram_base_url": _ADDRESS,
     "telegram_base_file_url": _ADDRESS,
 }

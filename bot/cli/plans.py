@@ -10,6 +10,7 @@ from bot.cli.beside import read_memory, read_store, write_memory
 from bot.cli.lines import table
 from bot.cli.output import FAULT, Console, Session, is_asked
 from bot.prompt import typed
+from core.levels.reuse import serves
 
 if TYPE_CHECKING:
     from core.config import Settings
@@ -69,7 +70,7 @@ def show(ctx: typer.Context, number: Number, as_json: AsJson = False) -> int:
     console.tell("cli.plans.head", number=found.id, name=name, request=found.lesson.text)
     console.tell(f"cli.plans.{'approved' if found.approved else 'learnt'}", when=_learnt(
         console, settings, found))  # fmt: skip
-    console.tell("cli.plans.serves", how=console.say(f"memory.serves.{serves(found)}"))
+    console.tell("cli.plans.serves", how=console.say(f"memory.serves.{serves(found.lesson)}"))
     console.tell("cli.plans.last", why=why_of(console, found.why))
     for place, step in enumerate(found.lesson.plan.steps, start=1):
         console.line(f"  {place} {step.tool} {_brief(step.args)}".rstrip())
@@ -132,16 +133,6 @@ def flush(ctx: typer.Context, yes: Annotated[bool, typer.Option("--yes")] = Fals
     return 0
 
 
-def serves(plan: StoredPlan) -> str:
-    """How a plan is found again: `exact`, `template`, `meaning`; `retired` when it is not."""
-    lesson = plan.lesson
-    if not lesson.tools:
-        return "retired"
-    if lesson.meaning:
-        return "meaning"
-    return "template" if lesson.shape or lesson.wording else "exact"
-
-
 def why_of(console: Console, why: str) -> str:
     """What the last look-up of a plan came to, in words."""
     key = f"memory.why.{why or 'never'}"
@@ -186,7 +177,7 @@ def _as_data(plan: StoredPlan, names: dict[str, str]) -> dict[str, object]:
         "lang": plan.lang,
         "request": plan.lesson.text,
         "tools": [step.tool for step in plan.lesson.plan.steps],
-        "serves": serves(plan),
+        "serves": serves(plan.lesson),
         "approved": plan.approved,
         "uses": plan.uses,
         "why": plan.why or None,

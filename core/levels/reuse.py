@@ -101,6 +101,15 @@ class Lesson:
         return bool(self.values or self.bindings or self.why_exact)
 
 
+def serves(lesson: Lesson) -> str:
+    """How a kept plan is found again: `exact`, `template`, `meaning`; `retired` when it is not."""
+    if not lesson.tools:
+        return "retired"
+    if lesson.meaning:
+        return "meaning"
+    return "template" if lesson.shape or lesson.wording else "exact"
+
+
 def normal(text: str) -> str:
     """The text as it is compared for sameness: case, accents, spaces and ends do not count."""
     return _SPACES.sub(" ", fold(text)).strip(" \t\n.!?…")

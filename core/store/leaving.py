@@ -15,6 +15,7 @@ from core.store import (
     actions,
     actors,
     approvals,
+    console,
     credentials,
     grants,
     outbox,
@@ -56,6 +57,7 @@ async def revoke(tx: Transaction, actor_id: str, now: datetime) -> Left | None:
     await approvals.forget_all(tx, actor_id)
     await accounts.forget_all(tx, actor_id)
     await credentials.forget_all(tx, actor_id)
+    await console.end_all(tx, actor_id)
     await positions.forget(tx, actor_id)
     messages = await outbox.withhold(tx, chats, open_turns, now)
     return Left(actor, questions, messages)

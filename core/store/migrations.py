@@ -182,6 +182,29 @@ CREATE TABLE accounts (
 ) WITHOUT ROWID;
 """,
     ),
+    Migration(
+        17,
+        "console",
+        """
+-- core.store.console
+CREATE TABLE console_links (
+    token_hash TEXT PRIMARY KEY,
+    actor_id TEXT NOT NULL REFERENCES actors (id),
+    created_at REAL NOT NULL,
+    expires_at REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE console_sessions (
+    token_hash TEXT PRIMARY KEY,
+    actor_id TEXT NOT NULL REFERENCES actors (id),
+    lang TEXT,
+    created_at REAL NOT NULL,
+    seen_at REAL NOT NULL
+) WITHOUT ROWID;
+
+-- core.store.usage
+CREATE INDEX usage_day ON usage (day);
+""",
+    ),
 )
 
 MEMORY: tuple[Migration, ...] = tuple(

@@ -127,6 +127,15 @@ async def claim_next(
     return None if row is None else _item(row)
 
 
+async def count_open(tx: Transaction) -> int:
+    """How many messages wait to be sent or are being sent."""
+    row = await tx.fetch_one(
+        "SELECT COUNT(*) AS n FROM outbox WHERE state IN ('pending', 'sending')"
+    )
+    assert row is not None  # noqa: S101 - an aggregate has one row
+    return int(row["n"])
+
+
 async def dead_among(tx: Transaction, keys: Collection[str | None]) -> set[str]:
     """Which of these messages will never go out."""
     if not keys:

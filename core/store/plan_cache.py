@@ -141,14 +141,20 @@ async def of_text(tx: Transaction, actor_id: str, exact: str) -> StoredPlan | No
 
 
 async def listed(
-    tx: Transaction, *, actor_id: str | None = None, limit: int = 100, offset: int = 0
+    tx: Transaction,
+    *,
+    actor_id: str | None = None,
+    approved: bool | None = None,
+    limit: int = 100,
+    offset: int = 0,
 ) -> list[StoredPlan]:
     """Rows as they are shown: approved first, then the last used."""
     rows = await tx.fetch_all(
-        """SELECT * FROM plan_cache WHERE :actor IS NULL OR actor_id = :actor
+        """SELECT * FROM plan_cache WHERE (:actor IS NULL OR actor_id = :actor)
+               AND (:approved IS NULL OR approved = :approved)
            ORDER BY approved DESC, COALESCE(used_at, learnt_at) DESC, id DESC
            LIMIT :limit OFFSET :offset""",
-        {"actor": actor_id, "limit": limit, "offset": offset},
+        {"actor": actor_id, "approved": approved, "limit": limit, "offset": offset},
     )
     return [plan for row in rows if (plan := _plan(row)) is not None]
 

@@ -103,6 +103,16 @@ async def open_turn(
     return None if added else await find_by_inbound(tx, inbound_id)
 
 
+async def count_open(tx: Transaction) -> tuple[int, int]:
+    """(running now, waiting for an answer)."""
+    row = await tx.fetch_one(
+        """SELECT (SELECT COUNT(*) FROM turns WHERE state = 'running') AS running,
+                  (SELECT COUNT(*) FROM turns WHERE state = 'suspended') AS waiting"""
+    )
+    assert row is not None  # noqa: S101 - a select of values has one row
+    return int(row["running"]), int(row["waiting"])
+
+
 async def save_state(tx: Transaction, turn_id: str, state: Mapping[str, Any]) -> None:
     """Keep the state of a running turn; a closed one is left alone."""
     await tx.execute(

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from core.store import (
     actions,
     approvals,
+    console,
     credentials,
     grants,
     inbox,
@@ -51,6 +52,7 @@ async def tidy(stores: Stores, now: datetime) -> Tidied:
         await positions.purge(tx, now)
         await suspensions.purge(tx, before)
         await credentials.purge(tx, now)
+        await console.prune(tx, now)
         await actions.purge(tx, before)
         await kv.forget_answers(tx, before)
     return tidied

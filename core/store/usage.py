@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-from core.store.database import Transaction
+from core.store.database import Row, Transaction, row_reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +66,21 @@ async def of_day(tx: Transaction, actor_id: str, day: date) -> DayUsage:
         {"actor_id": actor_id, "day": day.isoformat()},
     )
     return DayUsage() if row is None else DayUsage(*row)
+
+
+async def of_days(tx: Transaction, since: date) -> dict[date, DayUsage]:
+    """The sums of everybody for each day from `since` on that had any, oldest first."""
+    rows = await tx.fetch_all(
+        """SELECT day, SUM(tokens_in) AS tokens_in, SUM(tokens_out) AS tokens_out,
+                  SUM(cached) AS cached, SUM(money) AS money, SUM(turns) AS turns,
+                  SUM(from_memory) AS from_memory
+           FROM usage WHERE day >= :since GROUP BY day ORDER BY day""",
+        {"since": since.isoformat()},
+    )
+    return dict(_day(row) for row in rows)
+
+
+@row_reader
+def _day(row: Row) -> tuple[date, DayUsage]:
+    day, *sums = row
+    return date.fromisoformat(day), DayUsage(*sums)

@@ -69,6 +69,8 @@ ROWS: dict[str, str] = {
     "'4', :canary, :now)",
     "grants": "INSERT INTO grants (actor_id, kind, target, granted_at) VALUES (:host, 'read', "
     ":canary, :now)",
+    "console_links": "INSERT INTO console_links VALUES (:canary, :host, :now, :later)",
+    "console_sessions": "INSERT INTO console_sessions VALUES (:canary, :host, NULL, :now, :now)",
     # No room for words: the turn's id is marked.
     "votes": "INSERT INTO votes VALUES ('C4N4RYturn', :host, 'up', :now)",
     "plan_cache": "INSERT INTO plan_cache (version, actor_id, lang, text, exact, plan_json, "

@@ -32,6 +32,8 @@ NO_CHAT = {
     "actors",
     "accounts",
     "agreed",
+    "console_links",
+    "console_sessions",
     "credentials",
     "effects",
     "grants",
