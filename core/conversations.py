@@ -27,6 +27,15 @@ class Running:
     actor_id: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class TurnStatus:
+    """What a conversation is working on. `seconds` since it began."""
+
+    turn_id: str
+    request: str
+    seconds: float
+
+
 class Conversations:
     """The locks of the conversations, and the turns that run under them."""
 

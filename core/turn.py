@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Collection
-from dataclasses import dataclass
 
 from core import turn_feedback
 from core.catalog.loader import CatalogLoader
 from core.clock import Clock
 from core.config import Settings
-from core.conversations import Conversations
+from core.conversations import Conversations, TurnStatus
 from core.errors import (
     ErrorCode,
     ErrorInfo,
@@ -47,6 +46,7 @@ from core.messages import (
 )
 from core.redaction import redact
 from core.store import actors, turns
+from core.store.forgetting import Forgetting
 from core.store.stores import Stores
 from core.store.turn_log import TurnLog, append_missing
 from core.turn_buttons import buttons
@@ -65,15 +65,6 @@ from core.turn_walk import TurnWalk
 log = logging.getLogger(__name__)
 
 CONVERSATION_TURNS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class TurnStatus:
-    """What a conversation is working on. `seconds` since it began."""
-
-    turn_id: str
-    request: str
-    seconds: float
 
 
 class Turns:
@@ -122,8 +113,10 @@ class Turns:
             late=self._late,
             gate=gate,
         )
+        self._forgetting = Forgetting(stores, clock, turn_log)
+        ends, setup, late = self._ends, self._setup, self._late
         self._actions = buttons(
-            stores, clock, texts, self._ends, self._setup, self._late, fastpath, loader
+            stores, clock, texts, ends, setup, late, fastpath, loader, self._forgetting
         )
         self._corrections = Corrections(stores, clock, texts, self._setup)
         self._fastpath = fastpath
@@ -226,6 +219,7 @@ class Turns:
         Turns that nothing came of are delivered again by the inbox of their channel.
         """
         await append_missing(self._stores.main, self._turn_log)
+        await self._forgetting.finish()
         await settle_effects(self._stores, self._clock)
         left = await turns_left(self._stores, but_of=self._ends.outbox_channels)
         return [
@@ -236,7 +230,8 @@ class Turns:
     async def expire(self) -> list[tuple[ChatAddress, TurnEvent]]:
         """End the turns whose questions ran out; what to tell, and where. Those of people whose
         right was withdrawn end without a word. Call it now and then: a conversation that works on
-        something is left for the next time."""
+        something is left for the next time. What is to be forgotten goes, as soon as it may."""
+        await self._forgetting.finish()
         for address in await self._late.leave(self._talks.whose()):
             await self._talks.stop(address.key)
         told: list[tuple[ChatAddress, TurnEvent]] = []

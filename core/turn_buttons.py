@@ -6,11 +6,14 @@ from core.catalog.loader import CatalogLoader
 from core.clock import Clock
 from core.i18n import Texts
 from core.levels.fastpath import Fastpath
+from core.store.forgetting import Forgetting
 from core.store.stores import Stores
 from core.turn_actions import Handler, TurnActions
 from core.turn_again import AskAgain
 from core.turn_corrected import CORRECT, Corrections
 from core.turn_ends import TurnEnds
+from core.turn_forget import COMMAND as FORGET
+from core.turn_forget import Forget
 from core.turn_more import press_more
 from core.turn_offers import AGAIN, MORE, UNDO
 from core.turn_praxis import COMMAND, Praxis
@@ -31,10 +34,11 @@ def buttons(
     late: Unanswered,
     fastpath: Fastpath | None,
     loader: CatalogLoader,
+    forgetting: Forgetting,
 ) -> TurnActions:
     """What presses are taken by. A new button is an `Offer` at the end of a turn and a handler
     here."""
-    praxis = Praxis(stores, texts)
+    praxis, forget = Praxis(stores, texts), Forget(stores, texts, forgetting)
     handlers: dict[str, Handler] = {
         UNDO: press_undo,
         MORE: press_more,
@@ -42,6 +46,7 @@ def buttons(
         CORRECT: Corrections(stores, clock, texts, setup).press,
         **Votes(stores, clock, texts, loader, fastpath).handlers,
         **praxis.handlers,
+        **forget.handlers,
         **AfterRestart(stores, clock, texts).handlers,
         **AtTheDoor(stores, clock, texts).handlers,
     }
@@ -53,5 +58,5 @@ def buttons(
         setup=setup,
         late=late,
         handlers=handlers,
-        commands={COMMAND: praxis.say},
+        commands={COMMAND: praxis.say, FORGET: forget.say},
     )

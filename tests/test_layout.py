@@ -121,6 +121,7 @@ LAYERS = {
     "core.turn_ends": 4,
     "core.turn_feedback": 4,
     "core.turn_fields": 4,
+    "core.turn_forget": 4,
     "core.turn_corrected": 4,
     "core.turn_given": 4,
     "core.turn_keeping": 4,

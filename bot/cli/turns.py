@@ -40,7 +40,7 @@ def list_turns(
             turn.id[:_SHOWN_ID],
             f"{turn.started_at.astimezone(session.settings.zone):%Y-%m-%d %H:%M}",
             turn.final_kind.value if turn.final_kind else turn.state,
-            _on_one_line(turn.request),
+            _on_one_line(_asked(console, turn)),
         )
         for turn in found
     ]
@@ -74,7 +74,7 @@ def show(
 def _show(console: Console, settings: Settings, turn: StoredTurn, line: Mapping[str, Any]) -> None:
     when = console.texts.datetime(turn.started_at, console.lang, settings.metnos_tz)
     console.tell("cli.turns.head", id=turn.id, when=when)
-    console.tell("cli.turns.request", text=turn.request)
+    console.tell("cli.turns.request", text=_asked(console, turn))
     kind = turn.final_kind.value if turn.final_kind else turn.state
     seconds = 0.0 if turn.ended_at is None else (turn.ended_at - turn.started_at).total_seconds()
     console.tell("cli.turns.end", kind=kind, seconds=round(seconds, 1))
@@ -93,6 +93,11 @@ def _show(console: Console, settings: Settings, turn: StoredTurn, line: Mapping[
     if turn.answer:
         console.line()
         console.line(turn.answer)
+
+
+def _asked(console: Console, turn: StoredTurn) -> str:
+    """The request in its words, or that they were forgotten."""
+    return turn.request or console.say("cli.turns.forgotten")
 
 
 def _summary(turn: StoredTurn) -> dict[str, Any]:

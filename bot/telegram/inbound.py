@@ -28,7 +28,7 @@ _ANY_TIME = datetime.fromtimestamp(0, UTC)
 
 _VOTES = {"👍": "up", "👎": "down"}
 # Commands that are asked of the engine, as they stand.
-_ASKED = frozenset({"undo", "praxis"})
+_ASKED = frozenset({"undo", "praxis", "forget"})
 _COMMAND = re.compile(r"/([A-Za-z0-9_]{1,32})(?:@\w+)?(?:\s+(.*))?", re.DOTALL)
 
 

@@ -161,6 +161,17 @@ async def void_all(tx: Transaction, actor_id: str, now: datetime) -> int:
     )
 
 
+async def forget(tx: Transaction, actor_id: str, now: datetime, *, but_under: str | None) -> None:
+    """No button of this person does anything any more, and what they were to act on is forgotten;
+    but for those under the message `but_under`."""
+    await tx.execute(
+        """UPDATE actions SET used_at = COALESCE(used_at, :now), params_json = NULL
+           WHERE actor_id = :actor AND shown_key IS NOT :card
+             AND (used_at IS NULL OR params_json IS NOT NULL)""",
+        {"actor": actor_id, "now": to_ts(now), "card": but_under},
+    )
+
+
 async def move(tx: Transaction, old: str, new: str) -> int:
     """Let what belongs to a chat belong to its new key (`core.store.moves`)."""
     return await rekey(tx, "actions", "conversation", old, new)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -24,6 +24,7 @@ from core.clock import to_ts
 from core.errors import SecretUnreadable
 from core.store import secret_key
 from core.store.database import Transaction
+from core.store.encoding import dump_json
 
 MAX_SECRET_BYTES = 64 * 1024
 MAX_NAME = 200
@@ -233,6 +234,15 @@ async def forget_all(tx: Transaction, actor_id: str) -> None:
     """Delete everything that this person has entrusted, what they typed for one turn too."""
     for table in ("credentials", "secret_answers"):
         await tx.execute(f"DELETE FROM {table} WHERE actor_id = :actor", {"actor": actor_id})  # noqa: S608
+
+
+async def forget_answers(tx: Transaction, actor_id: str, *, but_of: Collection[str]) -> int:
+    """Drop the secret answers of this person, but those of the turns that are named; how many."""
+    return await tx.execute(
+        """DELETE FROM secret_answers
+           WHERE actor_id = :actor AND turn_id NOT IN (SELECT value FROM json_each(:turns))""",
+        {"actor": actor_id, "turns": dump_json(list(but_of))},
+    )
 
 
 async def purge(tx: Transaction, now: datetime) -> int:

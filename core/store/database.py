@@ -150,6 +150,12 @@ class Database:
         """Write the committed content as one sound file (mode 0600), replacing `target`."""
         await _outcome(self._open(self._reader).submit(partial(statements.back_up, target)))
 
+    async def settle(self) -> None:
+        """Bring what is committed into the file itself and empty the journal beside it, so that
+        what was deleted stands nowhere. As far as no other process reads just now."""
+        async with self._write_lock:
+            await _outcome(self._open(self._writer).submit(statements.settle))
+
     async def close(self) -> None:
         """Wait for running transactions, then close. The second call does nothing."""
         if self._closed:

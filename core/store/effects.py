@@ -6,7 +6,7 @@ have happened.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -153,7 +153,8 @@ async def last_to_undo(tx: Transaction, actor_id: str) -> list[StoredEffect]:
                SELECT turns.id FROM turns WHERE turns.actor_id = :actor_id
                    AND turns.state != 'running'
                    AND EXISTS (SELECT 1 FROM effects AS mine WHERE mine.turn_id = turns.id
-                               AND mine.state IN ('done', 'unknown') AND mine.tool != :undo)
+                               AND mine.state IN ('done', 'unknown') AND mine.tool != :undo
+                               AND mine.summary_json IS NOT NULL)
                ORDER BY turns.started_at DESC, turns.rowid DESC LIMIT 1)
            AND tool != :undo ORDER BY step""",
         {"actor_id": actor_id, "undo": UNDO_LAST_TURN},
@@ -182,6 +183,20 @@ async def undo_cut_short(tx: Transaction, turn_id: str) -> bool:
         {"undo": UNDO_LAST_TURN, "id": turn_id},
     )
     return row is not None
+
+
+async def forget(tx: Transaction, turn_ids: Collection[str]) -> None:
+    """Take from the settled effects of these turns what they were about. What was done, and when,
+    stays; it can no longer be taken back. What an undo undid stays too: it is an id."""
+    await tx.execute(
+        """UPDATE effects SET before_json = NULL, expected_json = NULL,
+               summary_json = CASE WHEN tool = :undo AND json_valid(summary_json) THEN
+                   json_object('undoes', json_extract(summary_json, '$.undoes')) END
+           WHERE turn_id IN (SELECT value FROM json_each(:turns)) AND state <> 'started'
+             AND (before_json IS NOT NULL OR expected_json IS NOT NULL
+                  OR summary_json IS NOT NULL)""",
+        {"undo": UNDO_LAST_TURN, "turns": dump_json(list(turn_ids))},
+    )
 
 
 @row_reader

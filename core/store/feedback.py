@@ -40,3 +40,8 @@ async def find(tx: Transaction, turn_id: str, actor_id: str) -> Vote | None:
         {"turn": turn_id, "actor": actor_id},
     )
     return None if row is None or row["vote"] is None else Vote(row["vote"])
+
+
+async def forget(tx: Transaction, actor_id: str) -> int:
+    """Nothing is known of what this person found; how many votes there were."""
+    return await tx.execute("DELETE FROM votes WHERE actor_id = :actor", {"actor": actor_id})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -212,6 +212,19 @@ async def keep(
     await tx.execute(
         "UPDATE inbox SET body = :body WHERE id = :id AND state IN ('new', 'running')",
         {"id": row.id, "body": _closed(body, vault, bound)},
+    )
+
+
+async def forget(tx: Transaction, chats: Collection[str], before: datetime) -> int:
+    """Take from finished rows of these chats (the beginnings of keys), received by then, what is
+    left of what was said in them; how many."""
+    return await tx.execute(
+        """UPDATE inbox SET body = '{}', note = NULL
+           WHERE state IN ('done', 'dead') AND received_at <= :before
+             AND (body <> '{}' OR note IS NOT NULL)
+             AND EXISTS (SELECT 1 FROM json_each(:chats)
+                         WHERE substr(chat_key, 1, length(value)) = value)""",
+        {"before": to_ts(before), "chats": dump_json(list(chats))},
     )
 
 

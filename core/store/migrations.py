@@ -205,6 +205,19 @@ CREATE TABLE console_sessions (
 CREATE INDEX usage_day ON usage (day);
 """,
     ),
+    Migration(
+        18,
+        "what is to be forgotten",
+        """
+-- core.store.forgetting
+CREATE TABLE forgetting (
+    actor_id TEXT PRIMARY KEY REFERENCES actors (id),
+    before REAL NOT NULL,
+    card TEXT,
+    swept_at REAL
+) WITHOUT ROWID;
+""",
+    ),
 )
 
 MEMORY: tuple[Migration, ...] = tuple(

@@ -5,12 +5,13 @@ Owns `scratchpad`. An entry exists only for its actor and its turn; for others t
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Literal
 
 from core.clock import to_ts
 from core.store.database import Transaction
-from core.store.encoding import clean_text
+from core.store.encoding import clean_text, dump_json
 
 Kind = Literal["text", "json", "list"]
 
@@ -83,3 +84,12 @@ async def drop(tx: Transaction, entry_id: str) -> None:
 async def purge(tx: Transaction, now: datetime) -> int:
     """Delete what has expired; how many entries."""
     return await tx.execute("DELETE FROM scratchpad WHERE expires_at <= :now", {"now": to_ts(now)})
+
+
+async def forget(tx: Transaction, actor_id: str, turn_ids: Collection[str]) -> int:
+    """Delete what this person's turns of these ids kept; how many entries."""
+    return await tx.execute(
+        """DELETE FROM scratchpad
+           WHERE actor_id = :actor AND turn_id IN (SELECT value FROM json_each(:turns))""",
+        {"actor": actor_id, "turns": dump_json(list(turn_ids))},
+    )

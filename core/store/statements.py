@@ -100,6 +100,10 @@ def roll_back(conn: sqlite3.Connection) -> None:
     conn.rollback()
 
 
+def settle(conn: sqlite3.Connection) -> None:
+    conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
 def back_up(target: Path, conn: sqlite3.Connection) -> None:
     """Copy what is committed to `target`, which appears whole or not at all."""
     part = target.with_name(target.name + ".part")

@@ -70,6 +70,11 @@ async def open_stores(settings: Settings, clock: Clock) -> Stores:
     return Stores(main, memory, Vault(settings.private_dir))
 
 
+def set_aside(path: Path) -> Path:
+    """Where a damaged file of that name is kept, if there was one."""
+    return path.with_name(path.name + ".damaged")
+
+
 async def _open(
     path: Path, migrations: tuple[Migration, ...], clock: Clock, *, durable: bool
 ) -> Database:
@@ -87,15 +92,15 @@ async def _open_memory(path: Path, clock: Clock) -> Database:
         return await _open(path, MEMORY, clock, durable=False)
     except StoreCorrupt:
         log.warning("memory.db is damaged; it is set aside and learnt again")
-        _set_aside(path)
+        _put_aside(path)
         return await _open(path, MEMORY, clock, durable=False)
 
 
-def _set_aside(path: Path) -> None:
+def _put_aside(path: Path) -> None:
     """Keep the damaged file (one of them: the newest) out of the way."""
     try:
         for suffix in ("-wal", "-shm"):
             path.with_name(path.name + suffix).unlink(missing_ok=True)
-        path.replace(path.with_name(path.name + ".damaged"))
+        path.replace(set_aside(path))
     except OSError as exc:
         raise StoreError(f"{path.name} cannot be set aside ({exc.strerror})") from exc

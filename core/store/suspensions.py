@@ -336,13 +336,6 @@ async def cancel_all(tx: Transaction, actor_id: str, now: datetime) -> int:
     )
 
 
-async def purge(tx: Transaction, older_than: datetime) -> int:
-    """Delete questions that were settled before then, with their tokens; how many."""
-    return await tx.execute(
-        "DELETE FROM suspensions WHERE settled_at < :before", {"before": to_ts(older_than)}
-    )
-
-
 async def _add_tokens(tx: Transaction, suspension: Suspension, tokens: Mapping[str, str]) -> None:
     for token, choice in tokens.items():
         await tx.execute(

@@ -9,7 +9,8 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,45 @@ class TurnLog:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._one_at_a_time = threading.Lock()
 
     def path_of(self, day: date) -> Path:
         return self._folder / f"{day.isoformat()}.jsonl"
 
     def append(self, line: Mapping[str, Any], *, day: date) -> None:
         """Add a line (written twice when called twice). Raises `StoreError`: disk full, rights."""
-        append_line(self.path_of(day), line)
+        with self._one_at_a_time:
+            append_line(self.path_of(day), line)
+
+    def rewrite(self, path: Path, change: Callable[[bytes], bytes]) -> bool:
+        """Put what `change` makes of each line (with its line break, b"" drops it) in the place of
+        a file; False when nothing is changed, and then nothing is written.
+
+        The file is the old one or the new one, whole, at every moment, and lines that are added
+        meanwhile are in both. Call it in a thread of the process that appends. Raises
+        `StoreError`.
+        """
+        part = path.with_name(f"{path.name}.part")
+        try:
+            with path.open("rb") as file:
+                before = file.readlines()
+                if before and not before[-1].endswith(b"\n"):  # perhaps being written just now
+                    file.seek(-len(before.pop()), os.SEEK_CUR)
+                made = [change(line) for line in before]
+                with self._one_at_a_time:
+                    rest = file.readlines()
+                    made += [change(line) for line in rest]
+                    if made == before + rest:
+                        return False
+                    part.unlink(missing_ok=True)
+                    _write_whole(part, made)
+                    part.replace(path)
+            _sync_folder(path.parent)
+        except FileNotFoundError:
+            return False
+        except OSError as exc:
+            raise StoreError(f"{path.name} cannot be rewritten ({exc.strerror})") from exc
+        return True
 
     def contains(self, turn_id: str, segment: int, day: date) -> bool:
         """Whether the line of this segment of a turn is in the file of that day."""
@@ -124,6 +157,22 @@ def read_lines(path: Path, *, containing: bytes = b"") -> Iterator[dict[str, Any
                 continue
             if isinstance(value, dict):
                 yield value
+
+
+def _write_whole(path: Path, lines: Iterable[bytes]) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.writelines(lines)
+        file.flush()
+        os.fsync(fd)
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def _open(path: Path) -> int:

@@ -14,11 +14,11 @@ from core.store import (
     grants,
     inbox,
     kv,
+    old_questions,
     outbox,
     pairing,
     positions,
     scratchpad,
-    suspensions,
 )
 from core.store.stores import Stores
 
@@ -50,7 +50,7 @@ async def tidy(stores: Stores, now: datetime) -> Tidied:
         await grants.purge(tx, now)
         await approvals.purge(tx, now)
         await positions.purge(tx, now)
-        await suspensions.purge(tx, before)
+        await old_questions.purge(tx, before)
         await credentials.purge(tx, now)
         await console.prune(tx, now)
         await actions.purge(tx, before)

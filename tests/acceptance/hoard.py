@@ -72,6 +72,7 @@ ROWS: dict[str, str] = {
     "console_links": "INSERT INTO console_links VALUES (:canary, :host, :now, :later)",
     "console_sessions": "INSERT INTO console_sessions VALUES (:canary, :host, NULL, :now, :now)",
     # No room for words: the turn's id is marked.
+    "forgetting": "INSERT INTO forgetting VALUES (:host, :now, :canary, NULL)",
     "votes": "INSERT INTO votes VALUES ('C4N4RYturn', :host, 'up', :now)",
     "plan_cache": "INSERT INTO plan_cache (version, actor_id, lang, text, exact, plan_json, "
     "bindings_json, values_json, tools, families, changes, turn_id, learnt_at) VALUES (1, :host, "

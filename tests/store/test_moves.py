@@ -36,6 +36,7 @@ NO_CHAT = {
     "console_sessions",
     "credentials",
     "effects",
+    "forgetting",
     "grants",
     "identities",
     "inbox_offsets",

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from core.errors import ErrorCode, StoreError
 from core.messages import FinalKind
 from core.store import turns
 from core.store.database import Database, Transaction
+from core.store.forgotten import changed_line, without_words
 from core.store.turn_log import PolicyLog, TurnLog, append_missing, read_lines
 from tests.support.clock import FrozenClock
 
@@ -180,3 +184,98 @@ async def test_append_missing_on_a_full_disk_tries_again_later(
 
     assert await append_missing(db, log) == 1
     assert json.loads(log.path_of(DAY).read_bytes())["turn_id"] == "aaaa"
+
+
+def _exchange(line: bytes, *, old: bytes, new: bytes) -> bytes:
+    return line.replace(old, new)
+
+
+def test_rewriting_loses_no_line_that_is_added_meanwhile(log: TurnLog):
+    path = log.path_of(DAY)
+    for number in range(300):
+        log.append({"turn_id": f"{number}", "who": "ab"[number % 2]}, day=DAY)
+    wanted = [line for line in path.read_bytes().splitlines() if b'"a"' in line]
+    stop = threading.Event()
+
+    def add() -> int:
+        count = 0
+        while not stop.is_set():
+            log.append({"turn_id": f"new{count}", "who": "a"}, day=DAY)
+            count += 1
+        return count
+
+    with ThreadPoolExecutor() as pool:
+        adding = pool.submit(add)
+        for turn in range(20):
+            old = b'"b"' if turn % 2 == 0 else b'"c"'
+            new = b'"c"' if turn % 2 == 0 else b'"b"'
+            assert log.rewrite(path, partial(_exchange, old=old, new=new))
+        stop.set()
+        added = adding.result(timeout=60)
+
+    found = [line for line in path.read_bytes().splitlines() if b'"a"' in line]
+    assert found[: len(wanted)] == wanted
+    assert len(found) == len(wanted) + added
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+
+
+def test_rewriting_that_changes_nothing_touches_nothing_and_torn_ends_are_seen(log: TurnLog):
+    path = log.path_of(DAY)
+    assert log.rewrite(path, lambda line: b"") is False
+    log.append({"turn_id": "a"}, day=DAY)
+    before = path.stat()
+
+    assert log.rewrite(path, lambda line: line) is False
+    assert path.stat().st_ino == before.st_ino
+    with path.open("ab") as file:
+        file.write(b'{"turn_id": "torn')
+    assert log.rewrite(path, lambda line: b"" if b"torn" in line else line)
+    log.append({"turn_id": "b"}, day=DAY)
+
+    assert [line["turn_id"] for line in read_lines(path)] == ["a", "b"]
+    assert path.read_bytes().count(b"\n") == 2
+
+
+def test_line_without_words_keeps_counts_and_times_alone():
+    line = {
+        "turn_id": "t",
+        "actor": "me",
+        "ts_start": 5.0,
+        "user_query": "segreto",
+        "final_message": "segreto",
+        "candidates": ["segreto"],
+        "error_detail": "segreto",
+        "new_field": "segreto",
+        "effect_counts": {"mutations": 2},
+        "steps": [
+            {"number": 1, "tool": "read_files", "raw_args": {"a": "segreto"}, "ok": True},
+            {"number": 2, "tool": "segreto di Anna", "error_class": "unknown_tool"},
+        ],
+    }
+
+    kept = without_words(line)
+
+    assert "segreto" not in json.dumps(kept)
+    assert kept["effect_counts"] == {"mutations": 2}
+    assert [step["tool"] for step in kept["steps"]] == ["read_files", ""]
+    assert without_words(kept) == kept
+
+
+@pytest.mark.parametrize(
+    ("line", "gone"),
+    [
+        ({"turn_id": "old", "actor": "me", "ts_start": 5}, True),
+        ({"turn_id": "ended", "actor": "me", "ts_start": 50}, True),
+        ({"turn_id": "new", "actor": "me", "ts_start": 50}, False),
+        ({"turn_id": "runs", "actor": "me", "ts_start": 5}, False),
+        ({"turn_id": "old", "actor": "you", "ts_start": 5, "user_query": "me"}, False),
+    ],
+)
+def test_line_is_forgotten_of_the_person_and_the_time_alone(line: dict[str, Any], gone: bool):
+    raw = json.dumps({"user_query": "parole", **line}).encode() + b"\n"
+    changed = changed_line(raw, "me", 10.0, ended={"ended"}, running={"runs"})
+
+    assert (changed != raw) is gone
+    assert changed_line(changed, "me", 10.0, ended={"ended"}, running={"runs"}) == changed
+    assert changed_line(b'{"actor": "me", "us', "me", 10.0, ended=set(), running=set()) == b""
