@@ -24,9 +24,11 @@ from core.i18n import Texts
 from core.levels.candidates import Candidates
 from core.levels.engines import Engines
 from core.levels.fastpath import Fastpath
+from core.levels.nearness import Nearness
 from core.levels.proposal import Proposer
 from core.levels.proposers.metis import MetisProposer
 from core.levels.proposers.simple import SimpleProposer
+from core.llm.embedder import embedder_of
 from core.llm.local_model import find_model
 from core.llm.local_server import LocalServer, runtime_missing
 from core.llm.prompts import Prompts
@@ -127,11 +129,21 @@ async def open_house(
                 proposers=proposers,
             ),
             turn_log=TurnLog(settings.metnos_home / "turns"),
-            fastpath=Fastpath(stores, now) if settings.metnos_memory else None,
+            fastpath=fastpath_of(settings, stores, now, stack) if settings.metnos_memory else None,
         )
         stack.push_async_callback(turns.close)
         told = tuple(await turns.recover())
         yield House(settings, now, texts, stores, loader, tiers, cage, turns, server, told)
+
+
+def fastpath_of(
+    settings: Settings, stores: Stores, clock: Clock, stack: AsyncExitStack
+) -> Fastpath:
+    """The memory of plans, with the embedder of the settings at work in the background."""
+    nearness = Nearness(embedder_of(settings), stores, clock)
+    stack.push_async_callback(nearness.close)
+    nearness.start()
+    return Fastpath(stores, clock, nearness)
 
 
 async def empty_trash(settings: Settings, stores: Stores, clock: Clock) -> None:

@@ -22,6 +22,7 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
+    ValidationInfo,
     field_validator,
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -33,6 +34,7 @@ LANGS: tuple[str, ...] = get_args(Lang)
 TierName = Literal["fast", "middle", "wise", "frontier"]
 Engine = Literal["auto", "simple", "metis", "frontier"]
 Mode = Literal["local", "online", "hybrid"]
+EmbedderName = Literal["auto", "hashing", "e5", "endpoint", "off"]
 
 
 _ADDRESS = "an address that starts with http:// or https://"
@@ -171,6 +173,10 @@ class Settings(BaseSettings):
     metnos_llm_provider: Literal["openai", "anthropic"] = "openai"
     metnos_engine: Engine = "auto"
     metnos_memory: bool = True
+    metnos_embed_base_url: Address | None = None
+    metnos_embedder: EmbedderName = "auto"
+    metnos_embed_model: str = "bge-m3"
+    metnos_embed_api_key: Key | None = None
     metnos_mode: Mode = "local"
     metnos_files_roots: Annotated[tuple[FullPath, ...] | None, NoDecode] = None
     metnos_private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
@@ -210,6 +216,13 @@ class Settings(BaseSettings):
             raise ValueError("a time zone name such as Europe/Rome")
         return value
 
+    @field_validator("metnos_embedder")
+    @classmethod
+    def _has_endpoint(cls, value: str, info: ValidationInfo) -> str:
+        if value == "endpoint" and info.data.get("metnos_embed_base_url") is None:
+            raise ValueError("an address")
+        return value
+
     @field_validator("metnos_files_roots", mode="before")
     @classmethod
     def _roots(cls, value: Any) -> Any:
@@ -245,6 +258,7 @@ class Settings(BaseSettings):
             self.metnos_llm_api_key,
             self.metnos_webhook_secret,
             self.metnos_transcribe_api_key,
+            self.metnos_embed_api_key,
         ]
         keys += [tier.api_key for tier in self.tiers.values()]
         return tuple(key.get_secret_value() for key in keys if key is not None)
@@ -259,6 +273,9 @@ _ALLOWED: Mapping[str, str] = {
     "metnos_tz": "a time zone name such as Europe/Rome",
     "metnos_llm_provider": "openai or anthropic",
     "metnos_memory": "0 or 1",
+    "metnos_embedder": "auto, hashing, e5, off, or endpoint beside METNOS_EMBED_BASE_URL",
+    "metnos_embed_base_url": _ADDRESS,
+    "metnos_embed_api_key": _KEY,
     "metnos_engine": "auto, simple, metis or frontier",
     "metnos_mode": "local, online or hybrid",
     "metnos_unsafe_no_cage": "0 or 1",

@@ -48,10 +48,11 @@ class TurnMemory:
     ) -> bool | None:
         """Whether the plan of this turn is approved; None: it is not this person's to approve, or
         will not be kept."""
-        if outcome.state.engine == FASTPATH:
-            hit = await fastpath.find(context)
-            return hit.row.approved if hit is not None and hit.own else None
+        by = outcome.state.remembered
         try:
+            if outcome.state.engine == FASTPATH:
+                hit = None if by is None else await fastpath.serving(context, by)
+                return hit.row.approved if hit is not None and hit.own else None
             return await fastpath.is_approved(context, lesson_of(context, outcome))
         except NotKept:
             return None

@@ -118,6 +118,23 @@ class PendingCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Remembered:
+    """The plan of memory that serves a turn: its row, the turn that taught it, and how it was
+    found."""
+
+    row: int
+    taught_by: str
+    how: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"row": self.row, "taught_by": self.taught_by, "how": self.how}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Remembered:
+        return cls(int(data["row"]), str(data["taught_by"]), str(data["how"]))
+
+
+@dataclass(frozen=True, slots=True)
 class TurnState:
     """The state between two steps. Frozen: each step makes the next one.
 
@@ -126,7 +143,7 @@ class TurnState:
     earlier ones have logged.
 
     `extended` are the caps that the person has extended, for this whole turn. `capped` is the
-    refused step while the turn waits for that word.
+    refused step while the turn waits for that word. `remembered` is what memory serves it with.
     """
 
     turn_id: str
@@ -142,6 +159,7 @@ class TurnState:
     told_steps: int = 0
     extended: tuple[Cap, ...] = ()
     capped: StepRecord | None = None
+    remembered: Remembered | None = None
 
     def with_step(self, record: StepRecord) -> TurnState:
         return replace(self, steps=(*self.steps, record))
@@ -170,6 +188,7 @@ class TurnState:
             "told_steps": self.told_steps,
             "extended": [cap.value for cap in self.extended],
             "capped": None if self.capped is None else self.capped.to_json(),
+            "remembered": None if self.remembered is None else self.remembered.to_json(),
         }
 
     @classmethod
@@ -179,7 +198,7 @@ class TurnState:
         if data.get("version", 0) > VERSION:
             raise StoreTooNew("this turn was begun by a newer version")
         try:
-            plan, capped = data.get("plan"), data.get("capped")
+            plan, capped, served = data.get("plan"), data.get("capped"), data.get("remembered")
             return cls(
                 data["turn_id"],
                 data["request"],
@@ -194,6 +213,7 @@ class TurnState:
                 int(data.get("told_steps", 0)),
                 tuple(Cap(cap) for cap in data.get("extended", ())),
                 None if capped is None else StepRecord.from_json(capped),
+                None if served is None else Remembered.from_json(served),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as exc:
             raise StoreCorrupt("the state of a turn cannot be read") from exc

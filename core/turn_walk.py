@@ -154,6 +154,7 @@ class TurnWalk:
             state = running.state
             hit = None if resumption is not None else await self._memory.find(context, state)
             if hit is not None:
+                running.state = replace(state, remembered=hit.mark)
                 outcome = await run(Remembering(hit.plan))
                 if not failed_by_itself(outcome):
                     return outcome

@@ -1,8 +1,9 @@
 """L0: a request that was served before, in these words or in others, gets its plan from memory.
 
-Found by the same words, by the same shape with other values, or by the same meaning without any;
-what is found serves only when its tools and their families are as they were. The plan is served,
-never the old answer: it goes through the gate like any other.
+Found by the same words, by the same shape with other values, or by the same meaning without any,
+where the embedder holds both for near too; what is found serves only when its tools and their
+families are as they were. The plan is served, never the old answer: it goes through the gate like
+any other.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Literal
 
 from core.clock import Clock
 from core.errors import ErrorCode, ErrorInfo, StoreError
 from core.execution.context import TurnContext
 from core.levels import reuse
 from core.levels.meaning import Meaning, meaning_of
+from core.levels.nearness import UNMEASURED, Nearness
 from core.levels.remembering import FASTPATH
 from core.levels.reuse import Lesson
 from core.levels.runner import Outcome
 from core.levels.tracing import NotKept
+from core.levels.vectors import Vector
 from core.messages import FinalKind
 from core.observation import Effects
 from core.plan import FINAL_ANSWER, Plan
@@ -31,12 +33,11 @@ from core.store.feedback import Vote
 from core.store.plan_cache import StoredPlan
 from core.store.stores import Stores
 from core.store.turns import StoredTurn
+from core.turn_state import Remembered
 
 log = logging.getLogger(__name__)
 
 UNUSED_FOR, STALE_AFTER = timedelta(days=14), timedelta(days=30)
-
-How = Literal["exact", "template", "meaning"]
 
 _NO_FAULT = frozenset(
     {
@@ -52,20 +53,40 @@ _NO_FAULT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A plan from memory, ready to run; `row` is where it came from. `own`: it was learnt from
-    this very person; what others taught serves, and is not theirs to take away."""
+    """A plan from memory, ready to run; `row` is where it came from, `how` it was found: `exact`,
+    `template`, `meaning`. `own`: it was learnt from this very person; what others taught serves,
+    and is not theirs to take away."""
 
     row: StoredPlan
     plan: Plan
-    how: How
+    how: str
     own: bool = True
+
+    @property
+    def mark(self) -> Remembered:
+        """What the turn that it serves keeps of it."""
+        return self.row.mark(self.how)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What is looked for, and the vector of its words once somebody has asked for it."""
+
+    meaning: Meaning
+    exact: str
+    unwanted: frozenset[str]
+    floor: float | None
+    vector: Vector | None = None
+    embedded: bool = False
 
 
 class Fastpath:
     """Finds and learns. What goes wrong in memory is a miss, never a turn's end."""
 
-    def __init__(self, stores: Stores, clock: Clock) -> None:
+    def __init__(self, stores: Stores, clock: Clock, nearness: Nearness | None = None) -> None:
+        """Without `nearness` nothing is found by its meaning."""
         self._stores, self._clock = stores, clock
+        self._nearness = nearness or Nearness(None, stores, clock)
 
     async def find(self, context: TurnContext) -> Hit | None:
         """A plan for this request, None when memory has none that may serve. Rows that might have
@@ -78,58 +99,79 @@ class Fastpath:
         if refusal is not None:
             return None
         meaning, exact = meaning_of(context.request), reuse.exact_key(context.request)
+        floor = None
         try:
             async with self._stores.memory.read() as tx:
                 rows = await _candidates(tx, context.actor.id, meaning, exact)
                 unwanted = await disliked.plans(tx, context.actor.id, exact, self._clock.now())
-            return await self._first(context, meaning, exact, rows, unwanted)
+                if any(row.lesson.meaning and row.lesson.exact != exact for row in rows):
+                    floor = await self._nearness.floor(tx)
+            return await self._first(context, _Asked(meaning, exact, unwanted, floor), rows)
         except StoreError as exc:
             log.warning("memory not read", extra={"detail": exc.detail})
             return None
 
     async def _first(
-        self,
-        context: TurnContext,
-        meaning: Meaning,
-        exact: str,
-        rows: Sequence[StoredPlan],
-        unwanted: frozenset[str],
+        self, context: TurnContext, asked: _Asked, rows: Sequence[StoredPlan]
     ) -> Hit | None:
-        refused: list[tuple[int, str]] = []
+        refused: list[tuple[StoredPlan, str]] = []
         hit: Hit | None = None
         for row in rows:
             lesson = row.lesson
             why = reuse.staleness(lesson.tools, lesson.families, lesson.plan, context.catalog)
             own = row.actor_id == context.actor.id
-            found = None if why else _hit(row, meaning, exact, context.lang)
-            if found is not None and found.plan.fingerprint in unwanted:
+            found = None if why else _hit(row, asked.meaning, asked.exact, context.lang)
+            if found is not None and found.plan.fingerprint in asked.unwanted:
                 why, found = "disliked", None
+            if found is not None and found.how == "meaning":
+                why = await self._far(context, asked, row)
+                found = found if why is None else None
             if found is not None:
                 hit = replace(found, own=own)
                 break
-            if own:  # what serves not here may serve whoever taught it
-                refused.append((row.id, why or "other_values"))
+            if own or why == UNMEASURED:  # what serves not here may serve whoever taught it
+                refused.append((row, why or "other_values"))
         if refused:
-            async with self._stores.memory.write() as tx:
-                for row_id, why in refused:
-                    if why in {"tool_changed", "new_sibling", "tool_missing"}:
-                        # Once: what the turn now teaches takes its place.
-                        await plan_cache.retire(tx, row_id, why)
-                    else:
-                        await plan_cache.note_refused(tx, row_id, why)
+            await self._note(context, refused, asked)
         return hit
 
-    async def served(self, hit: Hit) -> None:
-        """Count a use that ended well."""
+    async def _far(self, context: TurnContext, asked: _Asked, row: StoredPlan) -> str | None:
+        """Why a row of this meaning is too far from the request; None: it is near. The request
+        is embedded once, and only when there is such a row."""
+        if not asked.embedded and asked.floor is not None:
+            asked.vector = await self._nearness.vector_of(reuse.normal(context.request))
+        asked.embedded = True
+        return self._nearness.refusal(row, asked.vector, asked.floor)
+
+    async def _note(
+        self, context: TurnContext, refused: Sequence[tuple[StoredPlan, str]], asked: _Asked
+    ) -> None:
+        """Keep why rows did not serve."""
         async with self._stores.memory.write() as tx:
-            await plan_cache.note_used(tx, hit.row.id, self._clock.now(), why=hit.how)
+            for row, why in refused:
+                if why == UNMEASURED and asked.vector is not None:
+                    await self._nearness.measure_again(tx, row)
+                if row.actor_id != context.actor.id:
+                    continue
+                if why in {"tool_changed", "new_sibling", "tool_missing"}:
+                    # Once: what the turn now teaches takes its place.
+                    await plan_cache.retire(tx, row.id, why)
+                else:
+                    await plan_cache.note_refused(tx, row.id, why)
 
     async def failed(self, hit: Hit) -> None:
-        """Forget a plan that failed, if it was this person's own."""
-        if not hit.own:
-            return
-        async with self._stores.memory.write() as tx:
-            await plan_cache.delete(tx, hit.row.id)
+        """Forget a plan that failed, if it was this person's own and is still the same."""
+        if hit.own:
+            async with self._stores.memory.write() as tx:
+                await plan_cache.forget_failed(tx, hit.mark, hit.row.actor_id)
+
+    async def serving(self, context: TurnContext, by: Remembered) -> Hit | None:
+        """What serves a turn, as it stands now; None when it is gone, or taught anew since."""
+        async with self._stores.memory.read() as tx:
+            row = await plan_cache.get(tx, by.row)
+        if row is None or row.turn_id != by.taught_by:
+            return None
+        return Hit(row, row.lesson.plan, by.how, row.actor_id == context.actor.id)
 
     async def learn(self, context: TurnContext, outcome: Outcome) -> int | None:
         """Keep the plan of a turn that ended well; the row, or None when it is not to be kept.
@@ -149,7 +191,7 @@ class Fastpath:
             if lesson.plan.fingerprint in unwanted:
                 log.info("plan not kept", extra={"turn_id": context.turn_id, "why": "disliked"})
                 return None
-            return await plan_cache.keep(
+            row_id = await plan_cache.keep(
                 tx,
                 context.actor.id,
                 context.lang,
@@ -157,15 +199,20 @@ class Fastpath:
                 turn_id=context.turn_id,
                 now=self._clock.now(),
             )
+        if lesson.meaning:
+            await self._nearness.measured(row_id, lesson.text)
+        return row_id
 
     async def _settle(self, context: TurnContext, outcome: Outcome) -> None:
-        hit = await self.find(context)
-        if hit is None:
+        by, state = outcome.state.remembered, outcome.state
+        if by is None:
             return
         if outcome.kind is FinalKind.ANSWER:
-            await self.served(hit)
-        elif outcome.state.effects is Effects.NONE and _is_its_fault(outcome.error):
-            await self.failed(hit)
+            async with self._stores.memory.write() as tx:
+                await plan_cache.note_used(tx, by, self._clock.now(), turn_id=context.turn_id)
+        elif state.effects is Effects.NONE and _is_its_fault(outcome.error):
+            async with self._stores.memory.write() as tx:
+                await plan_cache.forget_failed(tx, by, context.actor.id)
 
     async def of_turn(self, turn: StoredTurn) -> Hit | None:
         """The person's own plan that a turn taught or was served by; None when there is none, or
@@ -255,7 +302,9 @@ def _hit(row: StoredPlan, meaning: Meaning, exact: str, lang: str) -> Hit | None
     if lang != row.lang and _speaks(lesson.plan):
         return None
     if lesson.meaning:
-        return Hit(row, lesson.plan, "meaning")
+        # What was kept by an earlier word list may not mean that any more.
+        same = meaning_of(lesson.text).key == meaning.key
+        return Hit(row, lesson.plan, "meaning") if same else None
     plan = reuse.serve_template(lesson, meaning)
     return None if plan is None else Hit(row, plan, "template")
 

@@ -57,4 +57,24 @@ CREATE TABLE disliked (
 ) WITHOUT ROWID;
 """,
     ),
+    (
+        3,
+        "how near requests lie",
+        """
+-- core.store.plan_cache
+ALTER TABLE plan_cache ADD COLUMN vector BLOB;
+ALTER TABLE plan_cache ADD COLUMN embedder TEXT NOT NULL DEFAULT '';
+ALTER TABLE plan_cache ADD COLUMN served_turn TEXT NOT NULL DEFAULT '';
+
+-- core.store.embedder_floors
+CREATE TABLE embedder_floors (
+    embedder TEXT PRIMARY KEY,
+    floor REAL NOT NULL,
+    pairs INTEGER NOT NULL,
+    lost INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    measured_at REAL NOT NULL
+) WITHOUT ROWID;
+""",
+    ),
 )

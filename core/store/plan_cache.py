@@ -16,9 +16,11 @@ from core.clock import from_ts, to_ts
 from core.errors import CallRefused
 from core.levels.reuse import Lesson
 from core.levels.tracing import Binding
+from core.levels.vectors import Vector, packed, unpacked
 from core.plan import Plan
 from core.store.database import Row, Transaction
 from core.store.encoding import dump_json, load_json, load_object
+from core.turn_state import Remembered
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +30,8 @@ MAX_ROWS = 500
 
 @dataclass(frozen=True, slots=True)
 class StoredPlan:
-    """`lesson` as it was learnt; `why` says what its last look-up came to."""
+    """`lesson` as it was learnt; `why` says what its last look-up came to. `vector` is that of its
+    text by `embedder`: None before it was asked, or when what is stored is damaged."""
 
     id: int
     actor_id: str
@@ -40,13 +43,19 @@ class StoredPlan:
     used_at: datetime | None
     why: str
     turn_id: str
+    embedder: str = ""
+    vector: Vector | None = None
+
+    def mark(self, how: str) -> Remembered:
+        """What a turn that this row serves keeps of it."""
+        return Remembered(self.id, self.turn_id, how)
 
 
 async def keep(
     tx: Transaction, actor_id: str, lang: str, lesson: Lesson, *, turn_id: str, now: datetime
 ) -> int:
     """Keep a lesson; its row's id. What this actor's same words had before is replaced, an
-    approval with it stays."""
+    approval with it stays, and so does the vector of these words."""
     row = await tx.fetch_one(
         """INSERT INTO plan_cache
                (version, actor_id, lang, text, exact, shape, wording, meaning, plan_json,
@@ -61,7 +70,7 @@ async def keep(
                values_json = excluded.values_json, tools = excluded.tools,
                families = excluded.families, changes = excluded.changes,
                why_exact = excluded.why_exact, turn_id = excluded.turn_id,
-               learnt_at = excluded.learnt_at, why = ''
+               learnt_at = excluded.learnt_at, why = '', served_turn = ''
            RETURNING id""",
         {
             "version": VERSION,
@@ -124,9 +133,13 @@ async def get(tx: Transaction, plan_id: int) -> StoredPlan | None:
 
 
 async def of_turn(tx: Transaction, actor_id: str, turn_id: str) -> StoredPlan | None:
-    """The row that a turn taught, None when it taught none or another turn taught it since."""
+    """This actor's row that a turn taught, or that served it as the last one; None when there is
+    none, or another turn taught it since."""
     row = await tx.fetch_one(
-        "SELECT * FROM plan_cache WHERE actor_id = :actor AND turn_id = :turn",
+        """SELECT * FROM plan_cache WHERE actor_id = :actor AND turn_id = :turn
+           UNION ALL
+           SELECT * FROM plan_cache WHERE actor_id = :actor AND served_turn = :turn
+           LIMIT 1""",
         {"actor": actor_id, "turn": turn_id},
     )
     return None if row is None else _plan(row)
@@ -168,12 +181,31 @@ async def count(tx: Transaction) -> tuple[int, int]:
     return int(row["yes"]), int(row["every"]) - int(row["yes"])
 
 
-async def note_used(tx: Transaction, plan_id: int, now: datetime, *, why: str) -> None:
-    """Count one use. Called twice it counts twice."""
-    await tx.execute(
-        "UPDATE plan_cache SET uses = uses + 1, used_at = :now, why = :why WHERE id = :id",
-        {"id": plan_id, "now": to_ts(now), "why": why},
+async def note_used(tx: Transaction, by: Remembered, now: datetime, *, turn_id: str) -> bool:
+    """Count one use, by this turn; the same turn counts once. False: the row is gone, was taught
+    anew since, or has counted it."""
+    changed = await tx.execute(
+        """UPDATE plan_cache
+           SET uses = uses + 1, used_at = :now, why = :why, served_turn = :served
+           WHERE id = :id AND turn_id = :taught AND served_turn <> :served""",
+        {
+            "id": by.row,
+            "taught": by.taught_by,
+            "now": to_ts(now),
+            "why": by.how,
+            "served": turn_id,
+        },
     )
+    return changed == 1
+
+
+async def forget_failed(tx: Transaction, by: Remembered, actor_id: str) -> bool:
+    """Delete the row that served, if it is this actor's and still teaches the same."""
+    changed = await tx.execute(
+        "DELETE FROM plan_cache WHERE id = :id AND turn_id = :taught AND actor_id = :actor",
+        {"id": by.row, "taught": by.taught_by, "actor": actor_id},
+    )
+    return changed == 1
 
 
 async def note_refused(tx: Transaction, plan_id: int, why: str) -> None:
@@ -192,6 +224,42 @@ async def retire(tx: Transaction, plan_id: int, why: str) -> None:
            WHERE id = :id""",
         {"id": plan_id, "why": why},
     )
+
+
+async def unmeasured(tx: Transaction, embedder: str, limit: int = 20) -> list[tuple[int, str]]:
+    """(row, text) of plans that serve a meaning and have no vector of this embedder: the newest
+    first."""
+    rows = await tx.fetch_all(
+        """SELECT id, text FROM plan_cache
+           WHERE meaning <> '' AND (embedder <> :embedder OR vector IS NULL)
+           ORDER BY id DESC LIMIT :limit""",
+        {"embedder": embedder, "limit": limit},
+    )
+    return [(int(row["id"]), str(row["text"])) for row in rows]
+
+
+async def measure(
+    tx: Transaction, plan_id: int, text: str, vector: Vector | None, embedder: str
+) -> None:
+    """Keep the vector of a row's text; None takes away what is stored. A row that is gone, or has
+    another text by now, is left alone."""
+    await tx.execute(
+        """UPDATE plan_cache SET vector = :vector, embedder = :embedder
+           WHERE id = :id AND text = :text""",
+        {
+            "id": plan_id,
+            "text": text,
+            "vector": None if vector is None else packed(vector),
+            "embedder": "" if vector is None else embedder,
+        },
+    )
+
+
+async def texts_by_meaning(tx: Transaction) -> list[tuple[str, str]]:
+    """(text, fingerprint of its plan) of the plans that serve a meaning."""
+    rows = await tx.fetch_all("SELECT * FROM plan_cache WHERE meaning <> ''")
+    found = [plan for row in rows if (plan := _plan(row)) is not None]
+    return [(plan.lesson.text, plan.lesson.plan.fingerprint) for plan in found]
 
 
 async def approve(tx: Transaction, plan_id: int, approved: bool) -> bool:
@@ -272,6 +340,8 @@ def _plan(row: Row) -> StoredPlan | None:
             used_at=None if row["used_at"] is None else from_ts(row["used_at"]),
             why=row["why"],
             turn_id=row["turn_id"],
+            embedder=str(row["embedder"]),
+            vector=unpacked(row["vector"]),
         )
     except (ValueError, TypeError, KeyError, CallRefused):
         log.warning("damaged plan passed over", extra={"row": row["id"]})

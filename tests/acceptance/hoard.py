@@ -78,6 +78,7 @@ ROWS: dict[str, str] = {
     "bindings_json, values_json, tools, families, changes, turn_id, learnt_at) VALUES (1, :host, "
     "'it', :canary, :canary, :json, :json, :json, '[]', '[]', 0, 'C4N4RYturn', :now)",
     "disliked": "INSERT INTO disliked VALUES (:host, :canary, :canary, :later)",
+    "embedder_floors": "INSERT INTO embedder_floors VALUES (:canary, 0.5, 40, 0, 'file', :now)",
 }
 
 

@@ -25,7 +25,8 @@ from core.clock import SystemClock
 from core.config import load_settings
 from core.levels.meaning import meaning_of
 from core.levels.reuse import Lesson, exact_key, keys_of
-from core.llm.embedder import E5Embedder, Embedder, HashingEmbedder, Vector, cosine, floor_of
+from core.levels.vectors import Vector, cosine, floor_of
+from core.llm.embedder import E5Embedder, Embedder, HashingEmbedder
 from core.plan import Plan, Step
 from core.store import plan_cache
 from core.store.stores import Stores, open_stores

