@@ -107,11 +107,12 @@ _PROVIDERS: Mapping[str, tuple[str, str, int, str]] = {
 
 
 class AccountInvalid(ValueError):
-    """A value that an account cannot have; `field` is its name."""
+    """A value that an account cannot have; `field` is its name. People are told by the text
+    `account.bad.{reason}`."""
 
     def __init__(self, field_name: str, reason: str) -> None:
         super().__init__(f"{field_name}: {reason}")
-        self.field = field_name
+        self.field, self.reason = field_name, reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,7 @@ def clean_name(name: str) -> str:
     """Raises `AccountInvalid`."""
     name = " ".join(name.split())
     if not _NAME.fullmatch(name):
-        raise AccountInvalid("name", "letters and digits, 60 at most")
+        raise AccountInvalid("name", "name")
     return name
 
 
@@ -192,7 +193,7 @@ def clean_values(kind: AccountKind, given: Mapping[str, Any]) -> dict[str, str |
     one that is missing, unknown or cannot be."""
     unknown = set(given) - {one.name for one in FIELDS[kind]}
     if unknown:
-        raise AccountInvalid(min(unknown), "is not known")
+        raise AccountInvalid(min(unknown), "unknown")
     guessed: Mapping[str, str | int] = {}
     if kind is AccountKind.MAIL:
         guessed = guess_mail(str(given.get("address") or ""))
@@ -205,7 +206,7 @@ def clean_values(kind: AccountKind, given: Mapping[str, Any]) -> dict[str, str |
             value = guessed.get(one.name, one.default)
         if value in (None, ""):
             if not one.optional:
-                raise AccountInvalid(one.name, "is missing")
+                raise AccountInvalid(one.name, "missing")
             continue
         values[one.name] = _clean(one, value)
     if kind is AccountKind.MAIL:
@@ -216,25 +217,25 @@ def clean_values(kind: AccountKind, given: Mapping[str, Any]) -> dict[str, str |
 def _clean(one: AccountField, value: Any) -> str | int:
     text = str(value).strip()
     if len(text) > MAX_VALUE or any(not c.isprintable() for c in text):
-        raise AccountInvalid(one.name, "is too long, or has signs that cannot be seen")
+        raise AccountInvalid(one.name, "signs")
     match one.kind:
         case FieldKind.PORT:
             if not text.isascii() or not text.isdecimal() or not 0 < int(text) < 65536:
-                raise AccountInvalid(one.name, "a port is a number from 1 to 65535")
+                raise AccountInvalid(one.name, "port")
             return int(text)
         case FieldKind.HOST:
             if not _HOST.fullmatch(text):
-                raise AccountInvalid(one.name, "is no name of a server")
+                raise AccountInvalid(one.name, "host")
             return text.strip("[]").lower()
         case FieldKind.URL:
             return _clean_url(one.name, text)
         case FieldKind.SAFETY:
             if text not in SAFETIES:
-                raise AccountInvalid(one.name, f"is one of {', '.join(SAFETIES)}")
+                raise AccountInvalid(one.name, "safety")
         case FieldKind.ADDRESS:
             head, _, domain = text.rpartition("@")
             if not head or "." not in domain or " " in text:
-                raise AccountInvalid(one.name, "is no mail address")
+                raise AccountInvalid(one.name, "address")
         case _:
             pass
     return text
@@ -248,7 +249,7 @@ def _clean_url(name: str, text: str) -> str:
     except ValueError:
         bad = True
     if bad:
-        raise AccountInvalid(name, "is an address that begins with https://, without a password")
+        raise AccountInvalid(name, "url")
     return text
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from bot.cli import (
+    accounts,
     actors,
     chat,
     chats,
@@ -43,6 +44,11 @@ def build_command() -> Any:
             "show": executors.show,
             "verify": executors.verify,
             "sign": executors.sign,
+        },
+        "accounts": {
+            "list": accounts.list_accounts,
+            "add": accounts.add,
+            "remove": accounts.remove,
         },
         "grants": {
             "list": grants.list_grants,
