@@ -18,25 +18,26 @@ from telegram import (
 )
 from telegram.error import TelegramError
 
+from bot.telegram.group_door import is_group
 from bot.telegram.inbound import Command
 from core.clock import Clock
 from core.config import LANGS
 from core.execution.cage.status import Isolation
 from core.i18n import Texts
-from core.messages import Actor, Role
+from core.messages import Actor, ChatAddress, Role
 from core.store import actors, usage
 from core.store.database import Database
 
 log = logging.getLogger(__name__)
 
-# In the order in which Telegram's menu shows them.
-_MENU = ("help", "undo", "stop", "status", "lang", "tz")
-_HOST_MENU = (*_MENU, "pair", "praxis")
-_GROUP_MENU = ("help", "stop", "status")
+# In the order in which Telegram's menu and `/help` show them.
+_GROUP_MENU = ("help", "undo", "stop", "status", "lang", "tz", "forget")
 _ADMIN_MENU = ("start", *_GROUP_MENU)
+_MENU = (*_GROUP_MENU, "start")
+_HOST_MENU = (*_MENU, "pair", "praxis")
 
 # What a group need not say the bot's name with.
-NAMES = frozenset({"start", "help", "stop", "status", "undo", "lang", "tz", "pair"})
+NAMES = frozenset({*_ADMIN_MENU, "pair"})
 
 
 class RunningTurn(Protocol):
@@ -78,7 +79,7 @@ class Commands:
             case "start":
                 return self.welcome(actor.role, lang), lang
             case "help":
-                return self._texts.say("telegram.help", lang), lang
+                return self.help(actor.role, lang, command.origin.address), lang
             case "lang":
                 return await self._lang(command.argument, actor, lang)
             case "tz":
@@ -88,6 +89,24 @@ class Commands:
             case _:
                 name = f"/{command.name}"
                 return self._texts.say("telegram.command_unknown", lang, name=name), lang
+
+    def help(self, role: Role, lang: str, address: ChatAddress) -> str:
+        """What can be asked for, and every command that is in the menu there, a line each."""
+        names: Sequence[str]
+        if is_group(address):
+            scope, names = "group", _GROUP_MENU
+        elif role is Role.HOST:
+            scope, names = "host", _HOST_MENU
+        else:
+            scope, names = "guest", _MENU
+        lines = [f"/{name} · {self._menu_word(name, scope, lang)}" for name in names]
+        return "\n".join([self._texts.say(f"telegram.help.{scope}", lang), "", *lines])
+
+    def _menu_word(self, name: str, scope: str, lang: str) -> str:
+        own = f"telegram.menu.{name}.{scope}"
+        return self._texts.say(
+            own if self._texts.has(own, lang) else f"telegram.menu.{name}", lang
+        )
 
     def welcome(self, role: Role, lang: str) -> str:
         """The first words to a person of the house."""
@@ -160,27 +179,26 @@ class Commands:
     async def announce(self, bot: Bot, host_ids: Sequence[str] = ()) -> None:
         """Give Telegram the command menus: of private chats, of groups, of their administrators
         and of the host's own chat, in every language. A failure is logged, no more."""
-        menus: list[tuple[BotCommandScope, Sequence[str]]] = [
-            (BotCommandScopeDefault(), _MENU),
-            (BotCommandScopeAllGroupChats(), _GROUP_MENU),
-            (BotCommandScopeAllChatAdministrators(), _ADMIN_MENU),
-            *((BotCommandScopeChat(int(id)), _HOST_MENU) for id in host_ids),
+        menus: list[tuple[BotCommandScope, Sequence[str], str]] = [
+            (BotCommandScopeDefault(), _MENU, "guest"),
+            (BotCommandScopeAllGroupChats(), _GROUP_MENU, "group"),
+            (BotCommandScopeAllChatAdministrators(), _ADMIN_MENU, "group"),
+            *((BotCommandScopeChat(int(id)), _HOST_MENU, "host") for id in host_ids),
         ]
-        for scope, names in menus:
+        for scope, names, whose in menus:
             try:
-                await self._announce(bot, scope, names)
+                await self._announce(bot, scope, names, whose)
             except TelegramError as exc:
                 log.warning(
                     "command menu not set",
                     extra={"scope": scope.type, "error": type(exc).__name__},
                 )
 
-    async def _announce(self, bot: Bot, scope: BotCommandScope, names: Sequence[str]) -> None:
+    async def _announce(
+        self, bot: Bot, scope: BotCommandScope, names: Sequence[str], whose: str
+    ) -> None:
         for lang in (None, *LANGS):
-            menu = [
-                BotCommand(name, self._texts.say(f"telegram.menu.{name}", lang or "en"))
-                for name in names
-            ]
+            menu = [BotCommand(n, self._menu_word(n, whose, lang or "en")) for n in names]
             await bot.set_my_commands(menu, scope=scope, language_code=lang)
 
     async def _lang(self, argument: str, actor: Actor, lang: str) -> tuple[str, str]:

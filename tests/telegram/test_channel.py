@@ -103,6 +103,8 @@ def test_commands_answer_in_the_persons_language_and_lang_changes_it(world):
         "status",
         "lang",
         "tz",
+        "forget",
+        "start",
         "pair",
         "praxis",
     ]
