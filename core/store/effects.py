@@ -67,8 +67,9 @@ async def start(
     await tx.execute(
         """INSERT OR REPLACE INTO effects
                (key, turn_id, step, tool, state, before_json, expected_json, summary_json,
-                started_at)
-           VALUES (:key, :turn_id, :step, :tool, 'started', :before, :expected, :summary, :now)""",
+                started_at, undoes)
+           VALUES (:key, :turn_id, :step, :tool, 'started', :before, :expected, :summary, :now,
+                   :undoes)""",
         {
             "key": key,
             "turn_id": turn_id,
@@ -78,6 +79,7 @@ async def start(
             "expected": dump_json(expected),
             "summary": dump_json(summary),
             "now": to_ts(now),
+            "undoes": _undoes(tool, summary),
         },
     )
 
@@ -166,10 +168,9 @@ async def undone_at(tx: Transaction, turn_id: str) -> datetime | None:
     """When a turn was taken back, or began to be; None: it was not, or that was cut short."""
     row = await tx.fetch_one(
         """SELECT MAX(COALESCE(ended_at, started_at)) AS at FROM effects
-           WHERE tool = :undo AND state IN ('started', 'done')
-             AND json_extract(summary_json, '$.undoes') = :id
+           WHERE undoes = :id AND state IN ('started', 'done')
              AND json_extract(summary_json, '$.partial') IS NULL""",
-        {"undo": UNDO_LAST_TURN, "id": turn_id},
+        {"id": turn_id},
     )
     return None if row is None or row["at"] is None else from_ts(row["at"])
 
@@ -178,9 +179,9 @@ async def undo_cut_short(tx: Transaction, turn_id: str) -> bool:
     """Whether taking back a turn was begun once and not brought to its end."""
     row = await tx.fetch_one(
         """SELECT 1 FROM effects
-           WHERE tool = :undo AND json_extract(summary_json, '$.undoes') = :id
+           WHERE undoes = :id
              AND (state = 'unknown' OR json_extract(summary_json, '$.partial') IS NOT NULL)""",
-        {"undo": UNDO_LAST_TURN, "id": turn_id},
+        {"id": turn_id},
     )
     return row is not None
 
@@ -197,6 +198,42 @@ async def forget(tx: Transaction, turn_ids: Collection[str]) -> None:
                   OR summary_json IS NOT NULL)""",
         {"undo": UNDO_LAST_TURN, "turns": dump_json(list(turn_ids))},
     )
+
+
+async def page(
+    tx: Transaction, *, limit: int, offset: int = 0, state: EffectState | None = None
+) -> list[StoredEffect]:
+    """The effects of everybody, newest first; those of one state, or all. Takings back are among
+    them."""
+    rows = await tx.fetch_all(
+        """SELECT * FROM effects INDEXED BY effects_listed
+           WHERE (:state IS NULL OR state = :state)
+           ORDER BY started_at DESC, rowid DESC LIMIT :limit OFFSET :offset""",
+        {"state": state, "limit": limit, "offset": offset},
+    )
+    return [_stored(row) for row in rows]
+
+
+async def takings_back(
+    tx: Transaction, turn_ids: Collection[str]
+) -> dict[str, list[StoredEffect]]:
+    """What was done to take back each of these turns, in order; turns that nobody took back are
+    left out."""
+    rows = await tx.fetch_all(
+        """SELECT * FROM effects WHERE undoes IN (SELECT value FROM json_each(:ids))
+           ORDER BY started_at, rowid""",
+        {"ids": dump_json(list(turn_ids))},
+    )
+    found: dict[str, list[StoredEffect]] = {}
+    for row in rows:
+        found.setdefault(str(row["undoes"]), []).append(_stored(row))
+    return found
+
+
+def _undoes(tool: str, summary: Any) -> str | None:
+    if tool != UNDO_LAST_TURN or not isinstance(summary, Mapping):
+        return None
+    return summary.get("undoes")
 
 
 @row_reader

@@ -218,6 +218,25 @@ CREATE TABLE forgetting (
 ) WITHOUT ROWID;
 """,
     ),
+    Migration(
+        19,
+        "turns and effects in pages",
+        """
+-- core.store.turns, read by core.store.turn_pages
+ALTER TABLE turns ADD COLUMN source TEXT;
+ALTER TABLE turns ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE turns ADD COLUMN busy_ms REAL NOT NULL DEFAULT 0;
+CREATE INDEX turns_listed ON turns (started_at, actor_id, final_kind, source);
+CREATE INDEX turns_busy ON turns (source, final_kind, started_at, busy_ms);
+
+-- core.store.effects
+CREATE INDEX effects_listed ON effects (started_at, state);
+ALTER TABLE effects ADD COLUMN undoes TEXT;
+UPDATE effects SET undoes = json_extract(summary_json, '$.undoes')
+    WHERE tool = 'undo_last_turn';
+CREATE INDEX effects_undoes ON effects (undoes) WHERE undoes IS NOT NULL;
+""",
+    ),
 )
 
 MEMORY: tuple[Migration, ...] = tuple(

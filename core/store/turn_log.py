@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
@@ -19,6 +20,12 @@ from core.errors import ErrorCode, StoreError
 from core.store import turns
 from core.store.database import Database
 from core.store.encoding import dump_json
+
+# How far beside the ends of its segments the lines of a turn are looked for, and how near is near
+# enough to begin reading.
+_SLACK_S = 120.0
+_NEAR = 64 * 1024
+_ENDED = re.compile(rb'"ts_end":\s*(\d+(?:\.\d+)?)')
 
 
 class TurnLog:
@@ -73,6 +80,25 @@ class TurnLog:
             line.get("turn_id") == turn_id and line.get("segment", 1) == segment
             for line in read_lines(self.path_of(day), containing=wanted)
         )
+
+    def lines_of(
+        self, turn_id: str, day: date, *, since: datetime, until: datetime
+    ) -> list[dict[str, Any]]:
+        """The lines of a turn in the file of that day, in order; `since` and `until` say when its
+        segments ended, so that only the part of the file around them is read. If nothing is there
+        (a line that was written late), the whole file is."""
+        wanted = turn_id.encode()
+        path = self.path_of(day)
+        begin = _place_of(path, since.timestamp() - _SLACK_S)
+        last = until.timestamp() + _SLACK_S
+        found = [
+            line
+            for line in read_lines(path, containing=wanted, begin=begin, last=last)
+            if line.get("turn_id") == turn_id
+        ]
+        return found or [
+            line for line in read_lines(path, containing=wanted) if line.get("turn_id") == turn_id
+        ]
 
     def files(self) -> list[Path]:
         """The log files there are, oldest first."""
@@ -136,10 +162,13 @@ def append_line(path: Path, line: Mapping[str, Any]) -> None:
         raise error from exc
 
 
-def read_lines(path: Path, *, containing: bytes = b"") -> Iterator[dict[str, Any]]:
+def read_lines(
+    path: Path, *, containing: bytes = b"", begin: int = 0, last: float | None = None
+) -> Iterator[dict[str, Any]]:
     """The lines of a log file in order; a torn or foreign line is skipped, no file is no line.
 
-    `containing` passes over lines without these bytes, unparsed.
+    `containing` passes over lines without these bytes, unparsed. From the byte `begin` on, where a
+    line begins; with `last` only to the first line of a segment that ended after that moment.
     """
     try:
         file = path.open("rb")
@@ -148,7 +177,10 @@ def read_lines(path: Path, *, containing: bytes = b"") -> Iterator[dict[str, Any
     except OSError as exc:
         raise StoreError(f"{path.name} cannot be read ({exc.strerror})") from exc
     with file:
+        file.seek(begin)
         for raw in file:
+            if last is not None and (_ended(raw) or 0) > last:
+                return
             if not raw.endswith(b"\n") or containing not in raw:
                 continue
             try:
@@ -173,6 +205,34 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def _place_of(path: Path, moment: float) -> int:
+    """Where in the file of a day to begin for segments that ended at `moment` or later: lines
+    stand in the order of their ends. Reads a few lines, whatever the size."""
+    try:
+        with path.open("rb") as file:
+            low, high = 0, os.fstat(file.fileno()).st_size
+            while high - low > _NEAR:
+                middle = (low + high) // 2
+                file.seek(middle)
+                file.readline()
+                place = file.tell()
+                ended = None if place >= high else _ended(file.readline())
+                if ended is not None and ended < moment:
+                    low = place
+                else:
+                    high = middle
+            return low
+    except OSError:
+        return 0
+
+
+def _ended(raw: bytes) -> float | None:
+    """When the segment of a line ended, read without parsing it. Within a text of somebody's the
+    quotes of such a name are escaped, so it is not taken for one."""
+    found = _ENDED.search(raw)
+    return None if found is None else float(found[1])
 
 
 def _open(path: Path) -> int:

@@ -141,7 +141,9 @@ async def close_turn(
     changed = await tx.execute(
         """UPDATE turns SET state = 'closed', final_kind = :final_kind, answer = :answer,
                reply_json = :reply, log_json = :log, log_day = :day, logged = 0,
-               ended_at = :now, state_json = NULL, external = :external
+               ended_at = :now, state_json = NULL, external = :external,
+               source = COALESCE(source, :source), tokens = tokens + :tokens,
+               busy_ms = busy_ms + :busy
            WHERE id = :id AND state != 'closed'""",
         {
             "external": external,
@@ -152,6 +154,7 @@ async def close_turn(
             "log": dump_json(log_line),
             "day": (log_day or now.astimezone(UTC).date()).isoformat(),
             "now": to_ts(now),
+            **_spent(log_line),
         },
     )
     return changed == 1
@@ -169,7 +172,9 @@ async def suspend(
     """Let an open turn wait: its state, the question as it is shown, and this segment's line."""
     await tx.execute(
         """UPDATE turns SET state = 'suspended', state_json = :state, reply_json = :reply,
-               log_json = :log, log_day = :day, logged = 0
+               log_json = :log, log_day = :day, logged = 0,
+               source = COALESCE(source, :source), tokens = tokens + :tokens,
+               busy_ms = busy_ms + :busy
            WHERE id = :id AND state != 'closed'""",
         {
             "id": turn_id,
@@ -177,6 +182,7 @@ async def suspend(
             "reply": dump_json(reply),
             "log": dump_json(log_line),
             "day": log_day.isoformat(),
+            **_spent(log_line),
         },
     )
 
@@ -330,6 +336,17 @@ async def get(tx: Transaction, id_or_prefix: str) -> StoredTurn | None:
     exact = [row for row in rows if row["id"] == id_or_prefix]
     found = exact or rows
     return _stored(found[0]) if len(found) == 1 else None
+
+
+def _spent(line: Mapping[str, Any]) -> dict[str, Any]:
+    """What a segment adds to its turn, from its line: where the plan was found, tokens, and the
+    milliseconds of work."""
+    seconds = (line.get("ts_end") or 0) - (line.get("ts_start") or 0)
+    return {
+        "source": line.get("match_source"),
+        "tokens": (line.get("tokens_in") or 0) + (line.get("tokens_out") or 0),
+        "busy": max(0.0, round(seconds * 1000, 3)),
+    }
 
 
 @row_reader
