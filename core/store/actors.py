@@ -171,6 +171,16 @@ async def list_actors(tx: Transaction) -> list[Actor]:
     return [_actor(row) for row in rows]
 
 
+async def names(tx: Transaction) -> dict[str, str]:
+    """The display name of everybody who is or was here, by id: the host first, then in the order
+    they came."""
+    rows = await tx.fetch_all(
+        """SELECT id, display_name FROM actors
+           ORDER BY revoked_at IS NOT NULL, role = 'guest', created_at, rowid"""
+    )
+    return {str(row["id"]): str(row["display_name"]) for row in rows}
+
+
 async def revoke(tx: Transaction, actor_id: str, now: datetime) -> bool:
     """Withdraw an actor's right to speak; False when it was withdrawn or never there.
 

@@ -208,7 +208,7 @@ async def page(
     rows = await tx.fetch_all(
         """SELECT * FROM effects INDEXED BY effects_listed
            WHERE (:state IS NULL OR state = :state)
-           ORDER BY started_at DESC, rowid DESC LIMIT :limit OFFSET :offset""",
+           ORDER BY started_at DESC, state DESC, rowid DESC LIMIT :limit OFFSET :offset""",
         {"state": state, "limit": limit, "offset": offset},
     )
     return [_stored(row) for row in rows]

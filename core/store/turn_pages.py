@@ -13,6 +13,9 @@ from core.clock import from_ts, to_ts
 from core.messages import FinalKind
 from core.store.database import Row, Transaction, row_reader
 
+# As the index has it, so that nothing is sorted.
+_ORDER = "started_at DESC, actor_id DESC, final_kind DESC, source DESC"
+
 OPEN = "open"
 """The kind of turns that have not ended."""
 
@@ -51,14 +54,14 @@ async def page(
     """Turns that began from `since` on and before `until`, newest first; of one actor, kind (of
     its end, or `OPEN`) and source, or of all."""
     rows = await tx.fetch_all(
-        """SELECT turns.* FROM (
+        f"""SELECT turns.* FROM (
                SELECT rowid AS row FROM turns INDEXED BY turns_listed
                WHERE started_at >= :since AND started_at < :until
                  AND (:actor IS NULL OR actor_id = :actor)
                  AND (:kind IS NULL OR COALESCE(final_kind, 'open') = :kind)
                  AND (:source IS NULL OR source = :source)
-               ORDER BY started_at DESC, rowid DESC LIMIT :limit OFFSET :offset
-           ) JOIN turns ON turns.rowid = row ORDER BY started_at DESC, turns.rowid DESC""",
+               ORDER BY {_ORDER}, rowid DESC LIMIT :limit OFFSET :offset
+           ) JOIN turns ON turns.rowid = row ORDER BY {_ORDER}, turns.rowid DESC""",  # noqa: S608
         {
             "since": 0.0 if since is None else to_ts(since),
             "until": 1e12 if until is None else to_ts(until),
@@ -72,7 +75,7 @@ async def page(
     return [_row(row) for row in rows]
 
 
-async def requests_of(tx: Transaction, turn_ids: list[str]) -> dict[str, TurnRow]:
+async def rows_of(tx: Transaction, turn_ids: list[str]) -> dict[str, TurnRow]:
     """Of these turns those that there are, by their ids."""
     found = {}
     for turn_id in turn_ids:
