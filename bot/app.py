@@ -191,12 +191,14 @@ def bundled_server(settings: Settings) -> LocalServer | None:
 async def run_telegram(settings: Settings, *, ready: asyncio.Event | None = None) -> None:
     """Run the bot until cancelled. Raises what `open_house` raises, and `SettingsInvalid` when
     Telegram refuses the token."""
+    from bot.console.server import ConsoleServer
     from bot.telegram.channel import TelegramChannel
 
     logs.configure(
         settings.metnos_log_level, file=settings.metnos_log_file, secrets=secrets_of(settings)
     )
     async with open_house(settings, "run") as house:
+        console = ConsoleServer(house) if settings.metnos_console else None
         channel = TelegramChannel(
             settings=settings,
             stores=house.stores,
@@ -204,16 +206,21 @@ async def run_telegram(settings: Settings, *, ready: asyncio.Event | None = None
             texts=house.texts,
             clock=house.clock,
             isolation=house.cage.isolation,
+            console=console,
         )
         running = asyncio.create_task(channel.run())
         warming = asyncio.create_task(warm(house))
         tidying = asyncio.create_task(_tidy_hourly(house))
         expiring = asyncio.create_task(_expire_questions(house, channel.wake_outbox))
+        shown = None if console is None else asyncio.create_task(console.run(channel))
         if ready is not None:
             ready.set()
         try:
             await asyncio.shield(running)
         finally:
+            if shown is not None:
+                shown.cancel()
+                await asyncio.wait({shown})
             warming.cancel()
             tidying.cancel()
             expiring.cancel()

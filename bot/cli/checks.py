@@ -78,6 +78,7 @@ class Doctor:
             yield from self.executors()
             yield self.secrets()
         yield self.engine()
+        yield self.console_page()
         yield self.isolation()
         yield self.programs()
         yield self.places()
@@ -237,6 +238,28 @@ class Doctor:
         if holder is None:
             return self.info("engine", "engine_none")
         return self.good("engine", "engine_runs", pid=str(holder[0]), command=holder[1])
+
+    def console_page(self) -> Finding:
+        """Whether the host's pages can be opened, by what the bot that runs noted."""
+        from bot.cli.beside import read_store
+        from bot.console.server import TROUBLE, address
+        from core.errors import StoreError
+        from core.store import kv
+        from core.store.stores import MAIN_FILE
+
+        if not self.settings.metnos_console:
+            return self.info("console", "console_off")
+        holder = engine_holder(self.home)
+        if holder is None or holder[1] != "run":
+            return self.info("console", "console_waits")
+        port = self.settings.metnos_console_port
+        with contextlib.suppress(StoreError):  # what is wrong with the store is said elsewhere
+            if (self.settings.private_dir / MAIN_FILE).is_file() and read_store(
+                self.settings, lambda tx: kv.get(tx, TROUBLE)
+            ):
+                mend = f"ss -ltnp 'sport = :{port}'"
+                return self.fault("console", "console_taken", mend, port=str(port))
+        return self.good("console", "console_good", address=address(port))
 
     def isolation(self) -> Finding:
         """Whether the kernel closes executors in; tried, not read off its version."""

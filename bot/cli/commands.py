@@ -11,6 +11,7 @@ from bot.cli import (
     actors,
     chat,
     chats,
+    console,
     doctor,
     executors,
     grants,
@@ -35,6 +36,7 @@ def build_command() -> Any:
         "run": run.run,
         "chat": chat.chat,
         "pair": pair.pair,
+        "console": console.console,
         "doctor": doctor.doctor,
     }.items():
         _add(app, name, function)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from telegram.error import InvalidToken, TelegramError
 
 from bot.telegram.client import bot_id_of, build_bot
-from bot.telegram.commands import NAMES, Commands
+from bot.telegram.commands import NAMES, Commands, ConsoleDoor
 from bot.telegram.delivery import Delivery
 from bot.telegram.express import Express
 from bot.telegram.faults import backoff_s
@@ -69,6 +69,7 @@ class TelegramChannel:
         texts: Texts,
         clock: Clock,
         isolation: Callable[[], Awaitable[Isolation]] | None = None,
+        console: ConsoleDoor | None = None,
     ) -> None:
         lang = settings.metnos_lang
         folders = tuple(root.name for root in settings.metnos_files_roots or () if root.name)
@@ -112,6 +113,7 @@ class TelegramChannel:
             tz=settings.metnos_tz,
             folders=folders,
             isolation=isolation,
+            console=console,
         )
         self._identity = Identity(self._bot, bot_id)
         pairing = Pairing(
@@ -236,6 +238,14 @@ class TelegramChannel:
         """Seconds since the last completed poll, the sign of life; None before the first."""
         at = self._ear.last_poll_at
         return None if at is None else max(0.0, self._clock.monotonic() - at)
+
+    def waiting(self) -> int:
+        """How many updates wait behind others."""
+        return self._workers.waiting()
+
+    def rival(self) -> str | None:
+        """The bot whose updates another program takes too; None when nobody does."""
+        return self._ear.rival
 
     def wake_outbox(self) -> None:
         """Send what stands in the outbox now, whoever wrote it."""

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 _GROUP_MENU = ("help", "undo", "stop", "status", "lang", "tz", "forget")
 _ADMIN_MENU = ("start", *_GROUP_MENU)
 _MENU = (*_GROUP_MENU, "start")
-_HOST_MENU = (*_MENU, "pair", "praxis")
+_HOST_MENU = (*_MENU, "pair", "praxis", "console")
 
 # What a group need not say the bot's name with.
 NAMES = frozenset({*_ADMIN_MENU, "pair"})
@@ -47,6 +47,16 @@ class RunningTurn(Protocol):
     def request(self) -> str: ...
     @property
     def seconds(self) -> float: ...
+
+
+class ConsoleDoor(Protocol):
+    """The console, as `/console` tells of it."""
+
+    @property
+    def is_open(self) -> bool: ...
+    @property
+    def tunnel(self) -> str: ...
+    async def link(self, actor: Actor) -> str: ...
 
 
 class Commands:
@@ -62,6 +72,7 @@ class Commands:
         tz: str,
         folders: Sequence[str] = (),
         isolation: Callable[[], Awaitable[Isolation]] | None = None,
+        console: ConsoleDoor | None = None,
     ) -> None:
         self._store = store
         self._texts = texts
@@ -69,6 +80,7 @@ class Commands:
         self._default_lang = default_lang
         self._folders = folders
         self._isolation = isolation
+        self._console = console
         self.tz = tz
         self._started_at = clock.monotonic()
 
@@ -86,6 +98,8 @@ class Commands:
                 return await self._zone(command.argument, actor, lang)
             case "pair":
                 return self._texts.say("telegram.pairing.how", lang), lang
+            case "console":
+                return await self._enter(command, actor, lang), lang
             case _:
                 name = f"/{command.name}"
                 return self._texts.say("telegram.command_unknown", lang, name=name), lang
@@ -210,6 +224,21 @@ class Commands:
         async with self._store.write() as tx:
             await actors.set_lang(tx, actor.id, chosen)
         return self._texts.say("telegram.lang.set", chosen), chosen
+
+    async def _enter(self, command: Command, actor: Actor, lang: str) -> str:
+        """The host's way into the console: where it is, and a link that works once."""
+        say = self._texts.say
+        if actor.role is not Role.HOST:
+            return say("telegram.console.host_only", lang)
+        # A private chat has the number of its person.
+        if command.origin.address.chat_id != command.origin.sender_id:
+            return say("telegram.console.alone_only", lang)
+        if self._console is None:
+            return say("telegram.console.off", lang)
+        if not self._console.is_open:
+            return say("telegram.console.closed", lang)
+        link = await self._console.link(actor)
+        return say("telegram.console.link", lang, link=link, tunnel=self._console.tunnel)
 
     async def _zone(self, argument: str, actor: Actor, lang: str) -> tuple[str, str]:
         """Say or change whose clock counts for this person; a place may be named in either

@@ -39,6 +39,7 @@ class World:
             "METNOS_LLM_MODEL": "scripted",
             "METNOS_ENGINE": "simple",
             "METNOS_MEMORY": "0",  # requests are repeated here to be planned anew
+            "METNOS_CONSOLE": "off",  # worlds stand side by side, and would share its port
             "METNOS_FILES_ROOTS": str(self.notes),
             "METNOS_PRIVATE_HOSTS": "127.0.0.1",
             "PYTHONPATH": str(REPO),

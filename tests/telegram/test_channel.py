@@ -107,6 +107,7 @@ def test_commands_answer_in_the_persons_language_and_lang_changes_it(world):
         "start",
         "pair",
         "praxis",
+        "console",
     ]
     world.assert_clean()
 
