@@ -17,6 +17,7 @@ from bot.cli import (
     grants,
     mandates,
     model,
+    own_executors,
     pair,
     plans,
     run,
@@ -45,6 +46,8 @@ def build_command() -> Any:
             "list": executors.list_executors,
             "show": executors.show,
             "verify": executors.verify,
+            "new": own_executors.new,
+            "test": own_executors.try_examples,
             "sign": executors.sign,
         },
         "accounts": {

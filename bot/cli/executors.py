@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -94,9 +96,25 @@ def show(
     return 0
 
 
-def verify(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json")] = False) -> int:
-    """Every executor from its files, thoroughly. 1 when one is refused or a key does not count."""
+def verify(
+    ctx: typer.Context,
+    tests: Annotated[bool, typer.Option("--tests")] = False,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
+) -> int:
+    """Every executor from its files, thoroughly, with `tests` also its examples in the cage. 1
+    when one is refused, a key does not count or an example does not hold."""
     session: Session = ctx.obj
+    status = _verify(session, as_json=as_json and not tests)
+    if not tests:
+        return status
+    from bot.cli.own_executors import try_births
+    from core.catalog.loader import CatalogLoader
+
+    found = list(CatalogLoader.of(session.settings).current().executors.values())
+    return try_births(session, found, as_json=as_json) or status
+
+
+def _verify(session: Session, *, as_json: bool) -> int:
     console = session.console
     from core.catalog.report import verify_report
 
@@ -141,11 +159,14 @@ def sign(
     name: Annotated[str, typer.Argument()],
     allow_downgrade: Annotated[bool, typer.Option("--allow-downgrade")] = False,
 ) -> int:
-    """Sign an executor of the home as it is now with the owner's key."""
+    """Sign an executor with the owner's key: of the home by its name, or from a folder, which is
+    copied there."""
     session: Session = ctx.obj
     from core.catalog.staging import sign_folder
 
-    version = sign_folder(session.settings, name, allow_downgrade=allow_downgrade)
+    source = Path(name).absolute() if os.sep in name else None
+    name = source.name if source else name
+    version = sign_folder(session.settings, name, source=source, allow_downgrade=allow_downgrade)
     session.console.tell("cli.executors.signed", name=name, version=version)
     return 0
 

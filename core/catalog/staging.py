@@ -126,8 +126,15 @@ def stage(
     return work.report()
 
 
-def sign_folder(settings: Settings, name: str, *, allow_downgrade: bool = False) -> str:
-    """Sign an executor of the home as it is now; returns its version.
+def sign_folder(
+    settings: Settings,
+    name: str,
+    *,
+    source: Path | None = None,
+    allow_downgrade: bool = False,
+) -> str:
+    """Sign an executor of the home as it is now, or as it is in `source`, which is copied into the
+    home; returns its version.
 
     Writes `[files]` anew, checks it thoroughly, signs it with the owner's key and raises its
     floor. From then on it is the person's own and staging leaves it alone. Raises `CatalogError`
@@ -139,7 +146,7 @@ def sign_folder(settings: Settings, name: str, *, allow_downgrade: bool = False)
     home.make()
     with locked(home.lock):
         owner = load_or_create_owner_key(home.private)
-        files = read_folder(home.executors / name).files
+        files = read_folder(source or home.executors / name).files
         if MANIFEST_FILE not in files:
             raise refused(Reason.MISSING_FILE, MANIFEST_FILE)
         code = code_of(files)
