@@ -20,6 +20,7 @@ from bot.cli import (
     own_executors,
     pair,
     plans,
+    plans_calibrate,
     run,
     setup,
     turns,
@@ -76,6 +77,7 @@ def build_command() -> Any:
             "approve": plans.approve,
             "delete": plans.delete,
             "flush": plans.flush,
+            "calibrate": plans_calibrate.calibrate,
         },
         "model": {"pull": model.pull, "serve": model.serve, "status": model.status},
     }

@@ -15,7 +15,7 @@ from core.clock import Clock
 from core.errors import StoreError
 from core.levels.calibration import calibrate, shipped_pairs, texts_of
 from core.levels.vectors import Vector, cosine
-from core.llm.embedder import Embedder, EmbedderDown, known_floor
+from core.llm.embedder import Embedder, EmbedderDown, EndpointEmbedder, known_floor
 from core.store import embedder_floors, plan_cache
 from core.store.database import Transaction
 from core.store.plan_cache import StoredPlan
@@ -76,9 +76,8 @@ class Nearness:
             await asyncio.wait([task])
             if not task.cancelled() and (exc := task.exception()) is not None:
                 log.error("requests not measured", exc_info=exc)
-        close = getattr(self._embedder, "close", None)
-        if close is not None:
-            await close()
+        if self._embedder is not None:
+            await close(self._embedder)
 
     async def settled(self) -> None:
         """Wait until the work in the background has nothing to do."""
@@ -204,6 +203,12 @@ class Nearness:
             log.info("embedder works again", extra={"embedder": self.name})
         self._failures = 0
         return vectors
+
+
+async def close(embedder: Embedder) -> None:
+    """Close what an embedder holds open."""
+    if isinstance(embedder, EndpointEmbedder):
+        await embedder.close()
 
 
 async def embedded(embedder: Embedder, texts: Sequence[str]) -> dict[str, Vector]:

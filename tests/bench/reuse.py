@@ -2,10 +2,10 @@
 
 `python -m tests.bench reuse --pairs FILE [--embedder hashing|e5]`: FILE has JSON lines `{"a", "b",
 "reusable", "kind"}`. A pair is served when the words are the same, or when the meanings are equal
-and the embedder's cosine is above the floor calibrated on the pairs that mean the same. Pairs
-`time_window_same` are exact-only by decision and stand on their own line. Times are taken at 500
-rows of a real `memory.db`: finding by the same words, by shape, by meaning, the reading of the
-request included; what the embedder needs stands beside.
+and the embedder's cosine is above the floor that it comes with; the one that these pairs would
+give stands beside. Pairs `time_window_same` are exact-only by decision and have their own line.
+Times are taken at 500 rows of a real `memory.db`: finding by the same words, by shape, by meaning,
+the reading of the request included; what the embedder needs stands beside.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from typing import Any
 from core.clock import SystemClock
 from core.config import load_settings
 from core.levels.meaning import meaning_of
-from core.levels.reuse import Lesson, exact_key, keys_of
+from core.levels.reuse import Lesson, exact_key, keys_of, normal
 from core.levels.vectors import Vector, cosine, floor_of
-from core.llm.embedder import E5Embedder, Embedder, HashingEmbedder
+from core.llm.embedder import Embedder, embedder_of, known_floor
 from core.plan import Plan, Step
 from core.store import plan_cache
 from core.store.stores import Stores, open_stores
@@ -49,14 +49,15 @@ def run(argv: Sequence[str]) -> dict[str, Any]:
 
 
 async def _run(rows: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    embedder: Embedder = (
-        E5Embedder() if name == "e5" else HashingEmbedder(lambda text: meaning_of(text).features)
-    )
+    embedder = embedder_of(load_settings(), name)
+    assert embedder is not None
     vectors, spent = await _embedded(embedder, rows)
+    floor = known_floor(embedder.name)
+    assert floor is not None
     return {
         "embedder": embedder.name,
         "pairs": len(rows),
-        **_quality(rows, vectors),
+        **_quality(rows, vectors, floor),
         "find_ms": await _finding(),
         "embedding_ms": spread(spent, budget_ms=EMBEDDING_BUDGET_MS[name]),
     }
@@ -70,19 +71,21 @@ async def _embedded(
     await embedder.embed(["warm"])
     for text in dict.fromkeys(row[side] for row in rows for side in "ab"):
         begun = time.perf_counter()
-        (vectors[text],) = await embedder.embed([text])
+        (vectors[text],) = await embedder.embed([normal(text)])
         spent.append(time.perf_counter() - begun)
     return vectors, spent
 
 
-def _quality(rows: list[dict[str, Any]], vectors: dict[str, Vector]) -> dict[str, Any]:
+def _quality(
+    rows: list[dict[str, Any]], vectors: dict[str, Vector], floor: float
+) -> dict[str, Any]:
     def near(row: dict[str, Any]) -> float:
         return cosine(vectors[row["a"]], vectors[row["b"]])
 
     def counted(row: dict[str, Any]) -> bool:
         return bool(row["reusable"]) and row["kind"] != WINDOWS
 
-    floor = floor_of([near(row) for row in rows if counted(row)])
+    found = [near(row) for row in rows if counted(row)]
     total: Counter[str] = Counter()
     served: Counter[str] = Counter()
     wrong: list[list[str]] = []
@@ -97,7 +100,8 @@ def _quality(rows: list[dict[str, Any]], vectors: dict[str, Vector]) -> dict[str
     true = sum(counted(row) for row in rows)
     right = sum(served[kind] for kind in {row["kind"] for row in rows if counted(row)})
     return {
-        "floor": round(floor, 4),
+        "floor": floor,
+        "floor_of_these_pairs": round(floor_of(found), 4) if found else None,
         "false_reuse": len(wrong),
         "false_pairs": wrong,
         "true_reuse": round(right / true, 4),

@@ -38,6 +38,7 @@ COMMANDS = [
     "plans list",
     "plans show",
     "plans approve",
+    "plans calibrate",
     "plans delete",
     "plans flush",
     "model",

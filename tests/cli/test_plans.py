@@ -12,8 +12,9 @@ from core.clock import SystemClock
 from core.config import load_settings
 from core.levels.reuse import Lesson
 from core.plan import Plan, Step
-from core.store import actors, plan_cache
+from core.store import actors, embedder_floors, plan_cache
 from core.store.database import Transaction
+from core.store.embedder_floors import Floor
 from tests.cli.conftest import Cli
 
 
@@ -90,3 +91,101 @@ def test_flush_at_a_terminal_takes_only_its_word(
     cli("plans", "flush", stdin=f"{word}\n")
 
     assert len(read_memory(load_settings(), plan_cache.listed)) == left
+
+
+def floor_kept(name: str) -> Floor | None:
+    return read_memory(load_settings(), lambda tx: embedder_floors.find(tx, name))
+
+
+def test_calibrating_measures_the_shipped_pairs_and_keeps_the_floor(cli: Cli) -> None:
+    data = json.loads(cli("plans", "calibrate", "--embedder", "hashing", "--json").out)
+
+    assert data["source"] == "shipped"
+    assert data["pairs"] > 90
+    kept = floor_kept(data["embedder"])
+    assert kept is not None
+    assert (kept.floor, kept.pairs, kept.lost) == (data["floor"], data["pairs"], data["lost"])
+
+
+@pytest.mark.parametrize("lang", ["it", "en"])
+def test_calibrating_again_by_a_file_takes_the_place_of_the_first(cli: Cli, lang: str) -> None:
+    cli.env(METNOS_LANG=lang, METNOS_EMBEDDER="hashing")
+    cli("plans", "calibrate")
+    politely: list[dict[str, object]] = [
+        {"a": "che ore sono?", "b": f"mi dici l'ora{', grazie' * n}?"} for n in range(40)
+    ]
+    others: list[dict[str, object]] = [
+        {"a": "copia le note", "b": "sposta le note", "reusable": False}
+    ]
+    file = cli.folder / "pairs.jsonl"
+    file.write_text("\n".join(map(json.dumps, politely + others)), encoding="utf-8")
+
+    ran = cli("plans", "calibrate", "--pairs", str(file))
+
+    assert ran.status == 0
+    assert "40" in ran.out.splitlines()[0]
+    assert ran.out.count("\n") == 5
+    name = next(word for word in ran.out.split() if word.startswith("hashing-1")).rstrip(":")
+    kept = floor_kept(name)
+    assert kept is not None
+    assert (kept.pairs, kept.source) == (40, "file")
+
+
+def test_calibrating_takes_the_plans_in_memory_when_they_make_enough_pairs(cli: Cli) -> None:
+    teach(*(f"che ore sono{', grazie' * n}" for n in range(9)))
+
+    data = json.loads(cli("plans", "calibrate", "--embedder", "hashing", "--json").out)
+
+    assert (data["source"], data["pairs"]) == ("plans", 36)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be read"),
+        (b"\xff\xfe", "no text file"),
+        (b"{}", "line 1"),
+        (b"", "At least 30"),
+        (b'{"a": "che ore sono?", "b": "mi dici l\'ora?"}', "there is 1"),
+    ],
+)
+def test_calibrating_by_a_bad_file_says_so_and_leaves_the_floor(
+    cli: Cli, content: bytes | None, said: str
+) -> None:
+    before = json.loads(cli("plans", "calibrate", "--embedder", "hashing", "--json").out)
+    file = cli.folder / "pairs.jsonl"
+    if content is not None:
+        file.write_bytes(content)
+
+    ran = cli("plans", "calibrate", "--embedder", "hashing", "--pairs", str(file))
+
+    assert ran.status == 1
+    assert said in ran.err
+    kept = floor_kept(before["embedder"])
+    assert kept is not None
+    assert kept.floor == before["floor"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "arguments", "said"),
+    [
+        ({"METNOS_EMBEDDER": "off"}, (), "METNOS_EMBEDDER=off"),
+        ({}, ("--embedder", "endpoint"), "METNOS_EMBED_BASE_URL"),
+        ({"METNOS_EMBED_BASE_URL": "http://127.0.0.1:9"}, (), "does not answer"),
+    ],
+)
+def test_calibrating_what_is_not_there_says_what_is_missing(
+    cli: Cli, setting: dict[str, str], arguments: tuple[str, ...], said: str
+) -> None:
+    cli.env(**setting)
+
+    ran = cli("plans", "calibrate", *arguments)
+
+    assert ran.status == 1
+    assert said in ran.err
+
+
+def test_endpoint_without_an_address_is_no_setting(cli: Cli) -> None:
+    cli.env(METNOS_EMBEDDER="endpoint")
+
+    assert "METNOS_EMBED_BASE_URL" in cli("plans", "list").err
