@@ -67,11 +67,14 @@ def _live(session: Session) -> list[Finding]:
 
 
 async def _far(console: Console, settings: Settings) -> list[Finding]:
+    from bot.cli.embedder_check import check_embedder
     from bot.cli.far_checks import check_model, check_telegram
 
     doctor = Doctor(console, settings)
+    embedder = await check_embedder(doctor)
     return [
         *[finding async for finding in check_telegram(doctor)],
+        *([] if embedder is None else [embedder]),
         await check_model(doctor),
     ]
 

@@ -12,6 +12,7 @@ from bot.app import House
 from core.messages import FinalKind
 from core.store import plan_cache
 from core.store.plan_cache import StoredPlan
+from tests.core.test_questions import asked, note, press
 from tests.core.test_turn import lines
 from tests.support.house import ask, open_scripted
 from tests.support.scripted_model import Rule
@@ -112,3 +113,22 @@ async def test_change_is_asked_for_again_each_time(tmp_path: Path):
         assert len(model.asked) == 1
         assert (tmp_path / "notes/b.md").read_text() == "pane"
         assert closed.reply.plain.rstrip().endswith("⚡")
+
+
+async def test_turn_that_waits_for_a_yes_counts_its_row_after_a_restart(tmp_path: Path):
+    rules = [Rule(plan=planned("delete_files", paths=["a.md"]))]
+    for name in "ab":
+        note(tmp_path, f"{name}.md")
+    async with open_scripted(tmp_path, rules, metnos_engine="metis") as (house, _):
+        await press(house, await asked(house, "cancella a.md"), "✅")
+        [row] = await kept(house)
+        question = await asked(house, "cancella b.md")
+
+    async with open_scripted(tmp_path, [], metnos_engine="metis") as (house, model):
+        await press(house, question, "✅")
+
+        assert not model.asked
+        assert not (tmp_path / "notes/b.md").exists()
+        await until_used(house)
+        [again] = await kept(house)
+        assert (again.id, again.uses, again.why) == (row.id, 1, "template")
