@@ -19,7 +19,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from babel import Locale
-from babel.dates import format_date, format_time
+from babel.dates import format_date, format_skeleton, format_time
 from babel.lists import format_list
 from babel.messages.pofile import read_po
 from babel.numbers import format_decimal
@@ -165,6 +165,10 @@ class Texts:
         zone = local.tzinfo if isinstance(local, dt.datetime) else None
         form = "d MMMM" if local.year == dt.datetime.now(zone).year else "d MMMM y"
         return str(format_date(local, form, locale=_locale(lang)))
+
+    def short_day(self, day: dt.date, lang: str) -> str:
+        """`9 nov`: for where there is little room."""
+        return format_skeleton("MMMd", day, locale=_locale(lang))
 
     def weekday(self, moment: dt.date, lang: str, tz: str | None = None) -> str:
         return str(format_date(_local(moment, tz), "EEEE", locale=_locale(lang)))

@@ -12,24 +12,23 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-WIDTH, HEIGHT = 480, 220
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 12, 28
-_MOST_LABELS = 6
-_ROW = 46
-_NAMES = 96
+WIDTH, HEIGHT = 360, 200
+_LEFT, _RIGHT, _TOP, _BOTTOM = 54, 22, 12, 28
+_MOST_LABELS = 5
+_ROW = 42
+_NAMES = 92
 
 STYLE = """
-.chart { font: 13px system-ui, sans-serif; }
-.chart text { fill: #5b6472; }
-.chart .name { fill: #1c2330; }
-.chart .grid { stroke: #d9dee6; stroke-width: 1; }
-.chart .line { fill: none; stroke-width: 2.5; stroke-linejoin: round; stroke-linecap: round; }
-.chart .s0 { stroke: #2f6fd0; fill: #2f6fd0; }
-.chart .s1 { stroke: #c2660c; fill: #c2660c; }
-.chart .line.s0, .chart .line.s1 { fill: none; }
-.chart rect { stroke: none; }
-.chart .area { stroke: none; opacity: .14; }
-.chart .span { stroke-width: 4; stroke-linecap: round; opacity: .45; }
+.drawing { font: 13px system-ui, sans-serif; background: #fff; }
+.label { fill: #5d6258; }
+.label.name { fill: #23261f; }
+.axis { stroke: #dedacf; stroke-width: 1; }
+.ink-1 { fill: #17766d; }
+.ink-2 { fill: #b3762a; }
+.line-1 { fill: none; stroke: #17766d; stroke-width: 2.5; }
+.line-2 { fill: none; stroke: #b3762a; stroke-width: 2.5; }
+.area { opacity: .14; }
+.span { stroke-width: 6; stroke-linecap: round; opacity: .4; }
 """
 
 Say = Callable[[float], str]
@@ -52,15 +51,27 @@ class Span:
     high: float | None
 
 
+class Drawing(str):
+    """Markup in which every text is escaped already, so that templates take it as it is."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return str(self)
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A drawing and the same as a table: `head` names the columns, `rows` are texts."""
+    """A drawing and the same as a table: `head` names the columns, `rows` are texts. `keyed`: its
+    colours need a key. `empty`: there is nothing to see."""
 
     title: str
-    svg: str
+    svg: Drawing
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     empty: bool = False
+    keyed: bool = False
+    note: str = ""
 
 
 def line_chart(
@@ -72,32 +83,41 @@ def line_chart(
     *,
     say: Say,
     top: float | None = None,
+    corner: str = "",
 ) -> Figure:
     """Lines over labels of the same distance; a day without a value is a gap. `key` is unique
-    within the page, `top` the end of the scale (None: from the values)."""
+    within the page, `top` the end of the scale (None: from the values), `corner` heads the labels
+    in the table."""
     ticks = _ticks(_most(series) if top is None else top)
     x = _places(len(labels), middle=False)
     parts = [*_scale(ticks, say), *_labels(labels, x)]
-    for index, one in enumerate(series):
+    for index, one in enumerate(series, start=1):
         for run in _runs(one.values):
             spots = [(x[i], _y(value, ticks[-1])) for i, value in run]
             path = " ".join(f"{px:.1f},{py:.1f}" for px, py in spots)
             if len(spots) == 1:
                 dot_x, dot_y = spots[0]
-                parts.append(f'<circle class="s{index}" cx="{dot_x:.1f}" cy="{dot_y:.1f}" r="3"/>')
+                parts.append(
+                    f'<circle class="ink-{index}" cx="{dot_x:.1f}" cy="{dot_y:.1f}" r="3"/>'
+                )
                 continue
             if len(series) == 1:
-                ground = _y(0, ticks[-1])
-                parts.append(
-                    f'<polygon class="area s{index}" points="{spots[0][0]:.1f},{ground:.1f} {path}'
-                    f' {spots[-1][0]:.1f},{ground:.1f}"/>'
-                )
-            parts.append(f'<polyline class="line s{index}" points="{path}"/>')
-    return _figure(key, title, desc, labels, series, say, parts)
+                ground = f"{_y(0, ticks[-1]):.1f}"
+                outline = f"{spots[0][0]:.1f},{ground} {path} {spots[-1][0]:.1f},{ground}"
+                parts.append(f'<polygon class="area ink-{index}" points="{outline}"/>')
+            parts.append(f'<polyline class="line-{index}" points="{path}"/>')
+    return _figure(key, title, desc, labels, series, say, parts, corner)
 
 
 def bar_chart(
-    key: str, title: str, desc: str, labels: Sequence[str], series: Sequence[Series], *, say: Say
+    key: str,
+    title: str,
+    desc: str,
+    labels: Sequence[str],
+    series: Sequence[Series],
+    *,
+    say: Say,
+    corner: str = "",
 ) -> Figure:
     """Bars over labels, those of one label on top of each other, the first series lowest."""
     sums = [sum(one.values[i] or 0 for one in series) for i in range(len(labels))]
@@ -107,17 +127,17 @@ def bar_chart(
     parts = [*_scale(ticks, say), *_labels(labels, x)]
     for i, place in enumerate(x):
         base = 0.0
-        for index, one in enumerate(series):
+        for index, one in enumerate(series, start=1):
             value = one.values[i] or 0
             if value <= 0:
                 continue
             upper, lower = _y(base + value, ticks[-1]), _y(base, ticks[-1])
             parts.append(
-                f'<rect class="s{index}" x="{place - wide / 2:.1f}" y="{upper:.1f}"'
+                f'<rect class="ink-{index}" x="{place - wide / 2:.1f}" y="{upper:.1f}"'
                 f' width="{wide:.1f}" height="{max(lower - upper, 0.5):.1f}"/>'
             )
             base += value
-    return _figure(key, title, desc, labels, series, say, parts)
+    return _figure(key, title, desc, labels, series, say, parts, corner)
 
 
 def span_chart(
@@ -129,15 +149,17 @@ def span_chart(
     say: Say,
     columns: tuple[str, str, str],
     none: str = "–",
+    note: str = "",
 ) -> Figure:
     """A dot at each low value and a bar to the high one, on a scale of powers of ten. `columns`
-    name the rows, the low and the high value; `none` stands for what was not measured."""
+    name the rows, the low and the high value; `none` stands for what was not measured, `note`
+    below the drawing."""
     known = [one for one in spans if one.low and one.high]
     low = 10.0 ** math.floor(math.log10(min((one.low or 1 for one in known), default=1)))
     high = 10.0 ** math.ceil(math.log10(max((one.high or 1 for one in known), default=10)))
     decades = max(round(math.log10(high / low)), 1)
     height = _TOP + _ROW * len(spans) + _BOTTOM
-    span_of = WIDTH - _NAMES - 30
+    span_of = WIDTH - _NAMES - _RIGHT
 
     def at(value: float) -> float:
         part = math.log10(max(value, low) / low) / decades
@@ -148,27 +170,28 @@ def span_chart(
     for step in range(0, decades + 1, every):
         tick = low * 10**step
         parts.append(
-            f'<line class="grid" x1="{at(tick):.1f}" x2="{at(tick):.1f}" y1="{_TOP}"'
+            f'<line class="axis" x1="{at(tick):.1f}" x2="{at(tick):.1f}" y1="{_TOP}"'
             f' y2="{height - _BOTTOM}"/>'
-            f'<text x="{at(tick):.1f}" y="{height - 8}" text-anchor="middle">'
+            f'<text class="label" x="{at(tick):.1f}" y="{height - 8}" text-anchor="middle">'
             f"{escape(say(tick))}</text>"
         )
     for number, one in enumerate(spans):
         y = _TOP + _ROW * number + _ROW / 2
-        parts.append(f'<text class="name" x="0" y="{y + 4:.0f}">{escape(one.name)}</text>')
+        parts.append(f'<text class="label name" x="0" y="{y + 4:.0f}">{escape(one.name)}</text>')
         if not one.low or not one.high:
-            parts.append(f'<text x="{_NAMES}" y="{y + 4:.0f}">{escape(none)}</text>')
+            parts.append(f'<text class="label" x="{_NAMES}" y="{y + 4:.0f}">{escape(none)}</text>')
             continue
+        begin, end = f"{at(one.low):.1f}", f"{at(one.high):.1f}"
         parts.append(
-            f'<line class="span s0" x1="{at(one.low):.1f}" x2="{at(one.high):.1f}" y1="{y:.0f}"'
-            f' y2="{y:.0f}"/><circle class="s0" cx="{at(one.low):.1f}" cy="{y:.0f}" r="5"/>'
+            f'<line class="span line-1" x1="{begin}" x2="{end}" y1="{y:.0f}" y2="{y:.0f}"/>'
+            f'<circle class="ink-1" cx="{begin}" cy="{y:.0f}" r="5"/>'
         )
     rows = tuple(
         (one.name, say(one.low) if one.low else none, say(one.high) if one.high else none)
         for one in spans
     )
     svg = _svg(key, title, desc, parts, height)
-    return Figure(title, svg, columns, rows, empty=not known)
+    return Figure(title, svg, columns, rows, empty=not known, note=note)
 
 
 def standalone(figure: Figure) -> str:
@@ -185,6 +208,7 @@ def _figure(
     series: Sequence[Series],
     say: Say,
     parts: Iterable[str],
+    corner: str,
 ) -> Figure:
     rows = tuple(
         (
@@ -193,15 +217,16 @@ def _figure(
         )
         for i, label in enumerate(labels)
     )
-    head = ("", *(one.name for one in series))
+    head = (corner, *(one.name for one in series))
     empty = not any(value for one in series for value in one.values)
-    return Figure(title, _svg(key, title, desc, parts, HEIGHT), head, rows, empty)
+    svg = _svg(key, title, desc, parts, HEIGHT)
+    return Figure(title, svg, head, rows, empty, keyed=len(series) > 1)
 
 
-def _svg(key: str, title: str, desc: str, parts: Iterable[str], height: int) -> str:
+def _svg(key: str, title: str, desc: str, parts: Iterable[str], height: int) -> Drawing:
     safe = escape(key)
-    return (
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" role="img"'
+    return Drawing(
+        f'<svg class="drawing" viewBox="0 0 {WIDTH} {height}" role="img"'
         f' aria-labelledby="{safe}-t {safe}-d">'
         f'<title id="{safe}-t">{escape(title)}</title><desc id="{safe}-d">{escape(desc)}</desc>'
         f"{''.join(parts)}</svg>"
@@ -236,9 +261,9 @@ def _places(count: int, *, middle: bool) -> list[float]:
 
 def _scale(ticks: Sequence[float], say: Say) -> list[str]:
     return [
-        f'<line class="grid" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{_y(tick, ticks[-1]):.1f}"'
+        f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{_y(tick, ticks[-1]):.1f}"'
         f' y2="{_y(tick, ticks[-1]):.1f}"/>'
-        f'<text x="{_LEFT - 8}" y="{_y(tick, ticks[-1]) + 4:.1f}" text-anchor="end">'
+        f'<text class="label" x="{_LEFT - 8}" y="{_y(tick, ticks[-1]) + 4:.1f}" text-anchor="end">'
         f"{escape(say(tick))}</text>"
         for tick in ticks
     ]
@@ -248,10 +273,8 @@ def _labels(labels: Sequence[str], x: Sequence[float]) -> list[str]:
     """Some of the labels, the last always, so that they do not touch."""
     every = max(1, math.ceil(len(labels) / _MOST_LABELS))
     shown = range((len(labels) - 1) % every, len(labels), every)
-    last = len(labels) - 1
     return [
-        f'<text x="{x[i]:.1f}" y="{HEIGHT - 8}"'
-        f' text-anchor="{"end" if i == last and len(labels) > 1 else "middle"}">'
+        f'<text class="label" x="{x[i]:.1f}" y="{HEIGHT - 8}" text-anchor="middle">'
         f"{escape(labels[i])}</text>"
         for i in shown
     ]

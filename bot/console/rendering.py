@@ -35,6 +35,12 @@ class Words:
     def has(self, key: str) -> bool:
         return self.texts.has(key, self.lang)
 
+    def fault(self, code: str) -> str:
+        """What went wrong, for a code of ours whose text needs nothing more; else ""."""
+        key = f"error.{code}"
+        text = self.t(key) if self.has(key) else ""
+        return "" if "{" in text else text
+
     def number(self, value: float) -> str:
         return self.texts.number(value, self.lang)
 

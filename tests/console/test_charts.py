@@ -7,6 +7,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from bot.console.charts import (
+    HEIGHT,
+    WIDTH,
     Figure,
     Series,
     Span,
@@ -45,8 +47,8 @@ def test_line_chart_of_any_values_is_sound_markup_within_its_frame(values):
     for line in svg.iter(f"{_SVG}polyline"):
         for spot in line.attrib["points"].split():
             x, y = map(float, spot.split(","))
-            assert 0 <= x <= 480
-            assert 0 <= y <= 220
+            assert 0 <= x <= WIDTH
+            assert 0 <= y <= HEIGHT
 
 
 def test_line_chart_with_a_day_without_value_is_a_gap_and_no_zero():

@@ -6,6 +6,7 @@ import datetime as dt
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
+from bot.console.figures import figures_of
 from bot.console.ports import Outcome, Page, Shown, Visit
 from core.errors import ModelMissing
 from core.llm.wire import is_this_machine
@@ -25,6 +26,7 @@ async def overview(visit: Visit) -> Outcome:
         running, asking = await turns.count_open(tx)
         to_send = await outbox.count_open(tx)
         days = await usage.of_days(tx, first)
+        figures = await figures_of(tx, visit.words, today)
     async with stores.memory.read() as tx:
         approved, learnt = await plan_cache.count(tx)
     engine = visit.engine
@@ -45,6 +47,7 @@ async def overview(visit: Visit) -> Outcome:
             "approved": approved,
             "isolation": (await visit.house.cage.isolation()).value,
             "model": _model(visit),
+            "figures": figures,
         },
     )
 
@@ -72,7 +75,7 @@ def _model(visit: Visit) -> dict[str, str]:
         state = "loaded" if server.pid is not None else "asleep"
         return {"name": tier.model, "state": state, "host": ""}
     host = urlsplit(tier.base_url).hostname or ""
-    state = "here" if tier.local or is_this_machine(tier.base_url) else "away"
+    state = "here" if tier.local or is_this_machine(host) else "away"
     return {"name": tier.model, "state": state, "host": host}
 
 
