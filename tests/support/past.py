@@ -343,9 +343,14 @@ async def _plans(stores: Stores, host_id: str, now: datetime) -> None:
             row = await plan_cache.keep(
                 tx, host_id, "it", lesson, turn_id=f"past{number}", now=now - timedelta(days=9)
             )
-            for times in range(len(_ASKED) - number):
-                await plan_cache.note_used(tx, row, now - timedelta(hours=times), why="served")
-            if number in {1, 3}:
-                await plan_cache.note_refused(tx, row, "other_values")
+            await tx.execute(
+                "UPDATE plan_cache SET uses = :uses, used_at = :at, why = :why WHERE id = :id",
+                {
+                    "uses": len(_ASKED) - number,
+                    "at": (now - timedelta(hours=number)).timestamp(),
+                    "why": "other_values" if number in {1, 3} else "served",
+                    "id": row,
+                },
+            )
             if number == 0:
                 await plan_cache.approve(tx, row, True)
