@@ -18,7 +18,7 @@ from core.catalog.lexicon import fold
 from core.catalog.loaded import Catalog
 from core.catalog.manifest import Manifest
 from core.levels.meaning import Meaning, meaning_of
-from core.levels.tracing import Binding, NotKept, fill, shape_of, trace, type_of
+from core.levels.tracing import Binding, NotKept, fill, shape_of, stands_for, trace, types_of
 from core.messages import FinalKind
 from core.observation import Effects, Provenance
 from core.plan import FINAL_ANSWER, FROM_STEP, Plan, Step, references_in, steps_used
@@ -162,15 +162,19 @@ def make_lesson(
     shape, wording = shape_of(meaning, set(range(len(meaning.values))))
     open_to_others = not traced.exact
     # Plans without a value are for everybody who says the same; a template is for its own actor.
-    free = open_to_others and not meaning.values and not traced.bindings
+    bound = bool(traced.bindings) or traced.worded
+    free = open_to_others and not meaning.values and not bound
     return Lesson(
         text=normal(request),
         plan=plan,
         bindings=traced.bindings,
-        values=tuple((type_of(v), v.text) for v in meaning.values),
+        values=tuple(
+            (kind, value.text)
+            for kind, value in zip(types_of(meaning, traced.places), meaning.values, strict=True)
+        ),
         exact=exact_key(request),
-        shape=_hash(shape) if open_to_others and traced.bindings and shape else "",
-        wording=_hash(wording) if open_to_others and traced.bindings else "",
+        shape=_hash(shape) if open_to_others and bound and shape and not traced.worded else "",
+        wording=_hash(wording) if open_to_others and bound else "",
         meaning=_hash(meaning.key) if free and meaning.key else "",
         tools=tools,
         families=families,
@@ -197,7 +201,7 @@ def serve_template(lesson: Lesson, meaning: Meaning) -> Plan | None:
         return None
     bound = {binding.value for binding in lesson.bindings}
     for index, ((kind, text), value) in enumerate(zip(lesson.values, meaning.values, strict=True)):
-        if type_of(value) != kind or (index not in bound and value.text != text):
+        if not stands_for(kind, value) or (index not in bound and value.text != text):
             return None
     return fill(lesson.plan, lesson.bindings, meaning.values)
 

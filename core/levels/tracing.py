@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,6 +24,7 @@ from core.plan import FINAL_ANSWER, FROM_STEP, Plan, Step, parse_template
 Path = tuple[str | int, ...]
 
 _DATE = re.compile(r"(?<!\d)(?:19|20)\d\d-[01]\d-[0-3]\d")
+_WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
 # Typed values that nobody may make up. The rest of the types only narrow or measure.
 _TOUCHING = frozenset({"path", "url", "person", "recipient"})
@@ -66,11 +67,15 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """`exact`: only the very same words may use it again, for `why`."""
+    """`exact`: only the very same words may use it again, for `why`. `worded`: a literal follows
+    from the words as they stand (`the folder work`, `the last line`), so that only the values may
+    differ. `places`: the values that are used as paths and nothing else."""
 
     bindings: tuple[Binding, ...]
     exact: bool
     why: str = ""
+    worded: bool = False
+    places: frozenset[int] = frozenset()
 
 
 def trace(plan: Plan, meaning: Meaning, manifests: Mapping[str, Manifest]) -> Traced:
@@ -80,7 +85,9 @@ def trace(plan: Plan, meaning: Meaning, manifests: Mapping[str, Manifest]) -> Tr
     absolute date, or a moving time by its value.
     """
     bindings: list[Binding] = []
-    why = ""
+    why, worded = "", False
+    places: set[int] = set()
+    others: set[int] = set()
     for number, step in enumerate(plan.steps):
         manifest = manifests.get(step.tool)
         for path, leaf in _leaves(step):
@@ -92,23 +99,33 @@ def trace(plan: Plan, meaning: Meaning, manifests: Mapping[str, Manifest]) -> Tr
                 raise NotKept("absolute_date")
             if found is not None:
                 bindings.append(found)
+                (places if kind == "path" else others).add(found.value)
             elif _is_constant(leaf, name, path, manifest):
                 continue
+            elif (touching or kind in _MEASURING) and _stands_in(leaf, meaning.words):
+                worded = True
             elif touching:
                 raise NotKept("untraced_target")
             elif kind in _MOVING and not meaning.moving:
                 raise NotKept("untraced_time")
+            elif _is_implied(leaf, kind, meaning):
+                worded = True
             elif kind in _MEASURING | _MOVING or _has_free_number(leaf, meaning.values):
                 why = why or f"untraced_{kind}"
             elif manifest is not None and manifest.is_mutating:
-                raise NotKept("untraced_content")
-    return Traced(tuple(bindings), bool(why), why)
+                if not _stands_in(leaf, meaning.words):
+                    raise NotKept("untraced_content")
+                worded = True
+    return Traced(tuple(bindings), bool(why), why, worded, frozenset(places - others))
 
 
 def shape_of(meaning: Meaning, bound: set[int]) -> tuple[str, str]:
     """The key and the wording of a request with its bound values by type only; either may be
     empty. What is not bound stays as it is and must be equal."""
-    texts = [type_of(v) if i in bound else v.text for i, v in enumerate(meaning.values)]
+    texts = [
+        ("<name>" if is_name(v) else type_of(v)) if i in bound else v.text
+        for i, v in enumerate(meaning.values)
+    ]
     return meaning.key_with(texts), meaning.wording_with(texts)
 
 
@@ -142,6 +159,37 @@ def type_of(value: Value) -> str:
             return f"<number {'/'.join(sorted(kinds))}>"
         case kind:
             return f"<{kind}>"
+
+
+PLACE = "<place>"
+"""The type of a value that is used as a path and nothing else, and has no ending."""
+
+
+def is_name(value: Value) -> bool:
+    """Whether a value may be what a folder is called: a word, a path without an ending, or letters
+    with digits among them."""
+    match value.kind:
+        case "name" | "word":
+            return True
+        case "path":
+            return "*" not in value.text and not posixpath.splitext(value.text)[1]
+        case "number":
+            return value.text[:1].isalpha() and " " not in value.text
+        case _:
+            return False
+
+
+def types_of(meaning: Meaning, places: Collection[int]) -> tuple[str, ...]:
+    """What the values of a request must be like that is served by this one's plan."""
+    return tuple(
+        PLACE if place in places and is_name(value) else type_of(value)
+        for place, value in enumerate(meaning.values)
+    )
+
+
+def stands_for(kind: str, value: Value) -> bool:
+    """Whether a value may stand where one of this type stood."""
+    return type_of(value) == kind or (kind == PLACE and is_name(value))
 
 
 # -- binding --------------------------------------------------------------------------------------
@@ -202,6 +250,8 @@ def _bind(leaf: Any, values: Sequence[Value], step: int, path: Path) -> Binding 
 def _made(binding: Binding, value: Value) -> Any:
     """The literal that a binding makes of a value; None when it makes none."""
     if binding.how == "text":
+        if binding.before and value.kind == "path" and value.raw[0] in "/~.":
+            return None  # a whole path behind another one
         return f"{binding.before}{value.raw}{binding.after}"
     if value.kind != "number":
         return None
@@ -225,10 +275,23 @@ def _is_constant(leaf: Any, name: str, path: Path, manifest: Manifest | None) ->
     return isinstance(schema, Mapping) and leaf in schema.get("enum", ())
 
 
+def _stands_in(leaf: Any, words: Sequence[str | None]) -> bool:
+    """Whether a literal was said, word by word, among what was not read as a value."""
+    said = _WORD.findall(fold(leaf)) if isinstance(leaf, str) else []
+    places = range(len(words) - len(said) + 1) if said else ()
+    return any(list(words[at : at + len(said)]) == said for at in places)
+
+
+def _is_implied(leaf: Any, kind: str, meaning: Meaning) -> bool:
+    """Whether a measure can only come from the words: nobody said a number, nor a time."""
+    number = isinstance(leaf, int | float) and kind in _MEASURING
+    return number and not meaning.moving and not _has_free_number(leaf, meaning.values)
+
+
 def _has_free_number(leaf: Any, values: Sequence[Value]) -> bool:
     """Whether a number was said from which this one may have been reckoned."""
     number = isinstance(leaf, int | float)
-    return number and any(value.kind == "number" for value in values)
+    return number and any(value.kind == "number" and not is_name(value) for value in values)
 
 
 # -- filling --------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import argparse
 import asyncio
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +46,12 @@ def run(argv: Sequence[str] = ()) -> dict[str, Any]:
     return figures
 
 
-def live(seed: int, turns: int, *, memory: bool) -> list[Lived]:
-    """Live a month in a house of its own; every request and what came of it."""
+def live(seed: int, turns: int, *, memory: bool, only: Collection[str] = ()) -> list[Lived]:
+    """Live a month in a house of its own; every request and what came of it. `only`: these kinds
+    of requests instead of all."""
 
     async def lived(folder: Path, photon: str, url: str) -> list[Lived]:
-        month = write_month(seed, turns, url)
+        month = write_month(seed, turns, url, only=only)
         async with open_life(month, folder, photon, memory=memory) as life:
             return await life.live()
 
@@ -71,7 +72,9 @@ def told(lived: Sequence[Lived]) -> dict[str, Any]:
         **_rates(lived),
         "wrong": len(wrong),
         "wrong_ones": [[one.asked.text, one.wrong] for one in wrong],
-        "not_as_planned": [[o.asked.text, o.wrong] for o in lived if o.wrong and o.source == MODEL],
+        "not_as_planned": [
+            [o.asked.text, o.wrong] for o in lived if o.wrong and o.source == MODEL
+        ],
         "failed": Counter(one.asked.kind.name for one in lived if not one.ok),
         "by_level": {
             level: spread([one.seconds for one in lived if _level(one) == level])
@@ -123,19 +126,28 @@ def _level(one: Lived) -> str:
 
 
 def _misses(lived: Sequence[Lived]) -> dict[str, Any]:
-    """Why what had been asked before was planned anew: by whom it was asked first, or why its plan
-    was never kept; and which kinds were missed most."""
+    """Why what the house had been asked before was planned anew, and which kinds most often.
+
+    `first`: this person had not asked it yet · `not_kept:…`: why a plan that served them before
+    was not remembered · `nothing_known`: it was forgotten, by a vote or by its age · the rest is
+    what became of the rows that were there."""
     why: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
-    learnt: dict[tuple[int, str], str] = {}
+    kept: dict[tuple[int, str], str] = {}
     known: set[str] = set()
     for one in lived:
         name, mine = one.asked.kind.name, (one.asked.person.number, one.asked.kind.name)
         if one.source == MODEL and name in known:
-            reason = learnt.get(mine, "first_of_this_person")
-            why["after_vote_down" if one.again else reason] += 1
-            kinds[f"{name} ({reason})"] += 1
+            reason = one.missed or f"not_kept:{one.why}"
+            if one.again:
+                reason = "after_vote_down"
+            elif mine not in kept:
+                reason = "first"
+            elif reason == "nothing_known" and kept[mine]:
+                reason = f"not_kept:{kept[mine]}"
+            why[reason] += 1
+            kinds[f"{name}: {reason}"] += 1
         if one.source == MODEL:
-            learnt[mine] = f"not_kept:{one.why}" if one.why else "other_words"
+            kept[mine] = one.why
         known.add(name)
     return {"why": dict(why.most_common()), "kinds": dict(kinds.most_common(40))}

@@ -10,7 +10,7 @@ import pytest
 from core.catalog.manifest import Manifest
 from core.levels.meaning import meaning_of
 from core.levels.reuse import keys_of
-from core.levels.tracing import NotKept, fill, shape_of, trace
+from core.levels.tracing import NotKept, fill, shape_of, stands_for, trace, types_of
 from core.plan import Plan
 from tests.support.catalogue import shipped_manifests
 
@@ -61,6 +61,25 @@ SERVED = [
         'scrivi "arrivo" in note/b.md',
         {"path": "note/b.md", "content": "arrivo"},
     ),
+    # A folder is a folder, however it is spelt; a whole path stands behind no other.
+    (
+        "trova i pdf in Documenti",
+        ("find_files", {"base_path": "Documenti", "patterns": ["*.pdf"]}),
+        "trova i pdf in viaggi/lisbona",
+        {"base_path": "viaggi/lisbona", "patterns": ["*.pdf"]},
+    ),
+    (
+        "trova i pdf in Documenti",
+        ("find_files", {"base_path": "~/Documenti", "patterns": ["*.pdf"]}),
+        "trova i pdf in /srv/viaggi",
+        None,
+    ),
+    (
+        "che ore sono a Tokyo?",
+        ("get_now", {"timezone": "Tokyo"}),
+        "che ore sono a viaggi/lisbona?",
+        None,
+    ),
     # Another ending may need another tool.
     (
         "leggi spesa.md",
@@ -84,12 +103,29 @@ def test_plan_serves_the_same_request_with_other_values(
     traced = trace(plan(step), first, manifests)
 
     same_shape = keys_of(first)[0] == keys_of(second)[0] != ""
+    kinds = types_of(first, traced.places)
+    fits = same_shape and all(map(stands_for, kinds, second.values))
+    made = fill(plan(step), traced.bindings, second.values) if fits else None
     assert not traced.exact
-    assert same_shape is (args is not None)
-    if args is not None:
-        made = fill(plan(step), traced.bindings, second.values)
-        assert made is not None
-        assert made.steps[0].args == args
+    assert (None if made is None else made.steps[0].args) == args
+
+
+def test_what_follows_from_the_words_serves_other_values_in_the_same_words(
+    manifests: Mapping[str, Manifest],
+):
+    for request, step in (
+        ("leggi l'ultima riga di a.md", ("read_files", {"paths": ["a.md"], "tail_lines": 1})),
+        (
+            "sposta a.md nella cartella lavoro",
+            ("move_files", {"paths": ["a.md"], "dst": "lavoro"}),
+        ),
+    ):
+        traced = trace(plan(step), meaning_of(request), manifests)
+        assert (traced.exact, traced.worded) == (False, True)
+    # A number may have been reckoned from one that was said, or from the time.
+    for request in ("leggi le 3 ultime righe di a.md", "leggi la riga di oggi di a.md"):
+        step = ("read_files", {"paths": ["a.md"], "tail_lines": 1})
+        assert trace(plan(step), meaning_of(request), manifests).exact
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""A household and its month: what three people ask for, and whether memory ever serves them wrong."""
+"""A household and its month: what three people ask for, and what memory makes of it."""

@@ -1,4 +1,4 @@
-"""The kinds of requests (`kinds.toml`) and what is right for each: words and plan, filled alike."""
+"""The kinds of requests (`kinds.toml`) and what is right for each: words and plan, filled."""
 
 from __future__ import annotations
 

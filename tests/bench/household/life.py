@@ -1,5 +1,5 @@
-"""The month as it is lived: a real house, a model that plans what is right but for a few times, and
-somebody who compares what was done with what was asked."""
+"""The month as it is lived: a real house, a model that plans what is right but for a few times,
+and somebody who compares what was done with what was asked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -34,12 +34,13 @@ from core.store import actors, plan_cache, positions, upkeep
 from core.store.turn_log import read_lines
 from core.turn_state import StepRecord
 from tests.bench.household.clock import MORNING, PutForward
-from tests.bench.household.kinds import Call, plain
+from tests.bench.household.kinds import Call
+from tests.bench.household.oracle import differs, seen
 from tests.bench.household.script import PEOPLE, Asked, Month, Person
 from tests.bench.household.values import furnish
 from tests.support.executors import install_unit, manifest_toml, signed_executor, tree_unit
 from tests.support.house import house_settings
-from tests.support.scripted_model import Ask, Rule, ScriptedModel
+from tests.support.scripted_model import Rule, ScriptedModel
 
 MODEL = "engine"
 SIBLING = "list_files"
@@ -49,7 +50,8 @@ _SIBLING_CODE = "def run(call):\n    return {'ok': True, 'content': 'niente'}\n"
 @dataclass(frozen=True, slots=True)
 class Lived:
     """One request and what came of it. `source`: who planned it; `wrong`: what differs from what
-    was asked, "" when nothing does; `why`: why memory did not serve it."""
+    was asked, "" when nothing does; `why`: why memory did not keep its plan; `missed`: why what is
+    remembered of its kind did not serve."""
 
     asked: Asked
     again: bool
@@ -60,6 +62,7 @@ class Lived:
     seconds: float
     tokens: int
     why: str = ""
+    missed: str = ""
 
 
 @dataclass
@@ -71,13 +74,13 @@ class Life:
     model: ScriptedModel
     clock: PutForward
     spaces: dict[int, Path]
-    memory: bool
     ran: list[StepRecord] = field(default_factory=list)
     plan: tuple[Call, ...] = ()
     not_kept: dict[str, str] = field(default_factory=dict)
     lived: list[Lived] = field(default_factory=list)
     ids: dict[int, str] = field(default_factory=dict)
     version: Counter[str] = field(default_factory=Counter)
+    taught: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     async def live(self) -> list[Lived]:
         """Live through the month."""
@@ -128,7 +131,8 @@ class Life:
     ) -> tuple[TurnClosed, Lived]:
         space = self.spaces[asked.person.number]
         self._make_ready(asked, space)
-        before = await asyncio.to_thread(_seen, space)
+        knew = await self._knows(asked)
+        before = await asyncio.to_thread(seen, space)
         self.plan = plan
         self.ran.clear()
         began = time.perf_counter()
@@ -140,21 +144,33 @@ class Life:
         assert isinstance(end, TurnClosed), end
         line = self._line(end.turn_id)
         source = str(line["match_source"])
-        after = await asyncio.to_thread(_seen, space)
+        after = await asyncio.to_thread(seen, space)
         expected = plan if source == MODEL else asked.right
         lived = Lived(
             asked,
             again,
             source,
             await self._how(end.turn_id, source),
-            self._wrong(expected, before, after, space),
+            differs(self.ran, expected, before, after, space),
             end.final_kind is FinalKind.ANSWER,
             seconds,
             int(line["tokens_in"]) + int(line["tokens_out"]),
             self.not_kept.get(end.turn_id, ""),
         )
+        if source == MODEL and not lived.why:
+            why = _why_missed(knew, await self._knows(asked))
+            lived = replace(lived, missed=why)
+        self.taught[end.turn_id] = (asked.person.number, asked.kind.name)
         self.lived.append(lived)
         return end, lived
+
+    async def _knows(self, asked: Asked) -> dict[int, str]:
+        """The rows that requests of this kind taught, or this very person's: id → why each served
+        last, or did not."""
+        mine = (asked.person.number, asked.kind.name)
+        async with self.house.stores.memory.read() as tx:
+            rows = await tx.fetch_all("SELECT id, turn_id, why FROM plan_cache")
+        return {r["id"]: str(r["why"]) for r in rows if self.taught.get(r["turn_id"]) == mine}
 
     def _make_ready(self, asked: Asked, space: Path) -> None:
         """What is to be moved or deleted is there first."""
@@ -182,35 +198,6 @@ class Life:
             )
         return "" if row is None else str(row["why"])
 
-    # -- what was done ----------------------------------------------------------------------------
-
-    def _wrong(
-        self,
-        expected: tuple[Call, ...],
-        before: dict[str, bytes],
-        after: dict[str, bytes],
-        space: Path,
-    ) -> str:
-        """What differs between what was done and what these calls ask for."""
-        done = [record for record in self.ran if record.ran and record.tool != "final_answer"]
-        calls = plain([(record.tool, dict(record.raw_args)) for record in done])
-        wanted = plain(list(expected))
-        if calls != wanted:
-            return f"ran {calls} for {wanted}"
-        for record, (_, args) in zip(done, expected, strict=True):
-            if stray := _stray(args, record.resolved_args, space):
-                return f"went to {stray}"
-        effects = {p: after.get(p) for p in {*before, *after} if before.get(p) != after.get(p)}
-        due = _effects(expected, before)
-        if {path: None if data is None else b"" for path, data in effects.items()} != {
-            path: None if data is None else b"" for path, data in due.items()
-        }:
-            return f"changed {sorted(effects)} for {sorted(due)}"
-        for path, data in due.items():
-            if data is not None and data not in (effects[path] or b""):
-                return f"wrote {effects[path]!r} for {data!r}"
-        return ""
-
     # -- how people speak -------------------------------------------------------------------------
 
     async def _say(self, person: Person, text: str, **fields: Any) -> list[TurnEvent]:
@@ -236,48 +223,21 @@ class Life:
             await self._tap(person, button)
 
 
+def _why_missed(before: dict[int, str], after: dict[int, str]) -> str:
+    """What became of the rows of a kind when a request of it was planned anew."""
+    for row, why in after.items():
+        if why in {"tool_changed", "new_sibling", "tool_missing", "disliked"} and (
+            before.get(row) != why
+        ):
+            return why
+    if not before:
+        return "nothing_known"
+    retired = {"tool_changed", "new_sibling", "tool_missing"}
+    return "only_retired" if set(before.values()) <= retired else "other_words"
+
+
 def _button(reply: Reply, label: str) -> Button | None:
     return next((b for row in reply.buttons for b in row if b.label.startswith(label)), None)
-
-
-def _seen(space: Path) -> dict[str, bytes]:
-    """Every file of a person and what is in it; the trash is not theirs to look at."""
-    return {
-        path.relative_to(space).as_posix(): path.read_bytes()
-        for path in space.rglob("*")
-        if path.is_file() and not any(part.startswith(".") for part in path.parts)
-    }
-
-
-def _stray(args: dict[str, Any], resolved: Any, space: Path) -> str:
-    """A path that does not lead where its words say, in this person's own folder."""
-    for name in ("path", "paths", "base_path", "dst"):
-        said, real = args.get(name, []), (resolved or {}).get(name, [])
-        said, real = ([x] if isinstance(x, str) else list(x) for x in (said, real))
-        due = [str((space / one).resolve()) for one in said]
-        if due and due != [str(one).rstrip("/") for one in real]:
-            return f"{real} for {due}"
-    return ""
-
-
-def _effects(calls: tuple[Call, ...], before: dict[str, bytes]) -> dict[str, bytes | None]:
-    """What these calls change: path → what is then in it, None when it is gone."""
-    due: dict[str, bytes | None] = {}
-    for number, (tool, args) in enumerate(calls):
-        targets = list(args.get("paths", []))
-        if "from_step" in args:
-            sought = calls[number - 1][1].get("patterns") or ("*",)
-            targets = [p for p in before if any(Path(p).match(one) for one in sought)]
-        if tool == "write_files":
-            due[args["path"]] = args["content"].encode()
-        elif tool == "delete_files":
-            due |= dict.fromkeys(targets)
-        elif tool == "move_files":
-            for path in targets:
-                whole = args["dst"].endswith(".txt")
-                due[args["dst"] if whole else f"{args['dst']}/{path}"] = before[path]
-                due[path] = None
-    return due
 
 
 # -- opening --------------------------------------------------------------------------------------
@@ -288,8 +248,8 @@ async def open_life(
     month: Month, folder: Path, photon: str, *, memory: bool, **settings: Any
 ) -> AsyncIterator[Life]:
     """A house of its own below `folder`, in which this month has not yet begun."""
-    plan = Rule(plan=lambda ask: _proposed(life, ask))
-    model, clock = ScriptedModel([plan]), PutForward()
+    houses: list[Life] = []
+    model, clock = ScriptedModel([Rule(plan=lambda ask: _proposed(houses[0]))]), PutForward()
     with model.running() as base_url:
         wanted = house_settings(
             folder,
@@ -303,12 +263,13 @@ async def open_life(
         )
         async with open_house(wanted, "month", clock=clock) as house:
             spaces, ids = await _move_in(house, folder)
-            life = Life(month, house, model, clock, spaces, memory, ids=ids)
+            life = Life(month, house, model, clock, spaces, ids=ids)
+            houses.append(life)
             with _watched(life):
                 yield life
 
 
-def _proposed(life: Life, ask: Ask) -> dict[str, Any]:
+def _proposed(life: Life) -> dict[str, Any]:
     return {"steps": [{"tool": tool, "args": args} for tool, args in life.plan]}
 
 
@@ -350,7 +311,7 @@ def _watched(life: Life) -> Iterator[None]:
     level = heard.level
     heard.addHandler(ear)
     heard.setLevel(logging.INFO)
-    Gate.call = looked_at  # type: ignore[method-assign]
+    Gate.call = looked_at  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:

@@ -3,7 +3,7 @@ wrong. The same seed gives the same month, with memory and without."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
@@ -63,10 +63,11 @@ class Month:
     sibling: int
 
 
-def write_month(seed: int, turns: int, url: str) -> Month:
-    """A month of so many requests. `url` is where the pages are."""
-    rng = Random(seed)  # noqa: S311 - a simulation
-    kinds = list(load_kinds())
+def write_month(seed: int, turns: int, url: str, *, only: Collection[str] = ()) -> Month:
+    """A month of so many requests. `url` is where the pages are; `only` names the kinds, if it
+    shall not be all."""
+    rng = Random(seed)
+    kinds = [kind for kind in load_kinds() if not only or kind.name in only]
     rng.shuffle(kinds)
     weights = [1 / rank for rank in range(1, len(kinds) + 1)]
     habits: dict[tuple[int, str, str], int] = {}

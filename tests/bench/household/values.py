@@ -30,7 +30,7 @@ CITIES = (
     ("Parigi", "Paris"),
     ("Sydney", "Sydney"),
     ("Lima", "Lima"),
-    ("Il Cairo", "Cairo"),
+    ("Madrid", "Madrid"),
     ("Berlino", "Berlin"),
     ("Oslo", "Oslo"),
 )
