@@ -102,7 +102,7 @@ def trace(plan: Plan, meaning: Meaning, manifests: Mapping[str, Manifest]) -> Tr
                 (places if kind == "path" else others).add(found.value)
             elif _is_constant(leaf, name, path, manifest):
                 continue
-            elif (touching or kind in _MEASURING) and _stands_in(leaf, meaning.words):
+            elif (touching or kind in _MEASURING) and _is_said(leaf, kind, meaning.words):
                 worded = True
             elif touching:
                 raise NotKept("untraced_target")
@@ -273,6 +273,17 @@ def _is_constant(leaf: Any, name: str, path: Path, manifest: Manifest | None) ->
         schema = schema.get("items" if isinstance(part, int) else "properties", {})
         schema = schema.get(part, {}) if isinstance(part, str) else schema
     return isinstance(schema, Mapping) and leaf in schema.get("enum", ())
+
+
+def _is_said(leaf: Any, kind: str, words: Sequence[str | None]) -> bool:
+    """Whether the words as they stand name a literal; of a path its own name will do (`the list
+    of the shopping` is `shopping.txt`)."""
+    if _stands_in(leaf, words):
+        return True
+    if kind != "path" or not isinstance(leaf, str):
+        return False
+    stem = posixpath.splitext(posixpath.basename(leaf))[0]
+    return len(stem) >= _SHORTEST_PART and _stands_in(stem, words)
 
 
 def _stands_in(leaf: Any, words: Sequence[str | None]) -> bool:

@@ -60,7 +60,7 @@ def live(seed: int, turns: int, *, memory: bool, only: Collection[str] = ()) -> 
         photon_server() as photon,
         web_server() as web,
     ):
-        return asyncio.run(lived(Path(folder), photon.endpoint, web.url("")[:-1]))
+        return asyncio.run(lived(Path(folder), photon.endpoint, web.url("")))
 
 
 def told(lived: Sequence[Lived]) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def told(lived: Sequence[Lived]) -> dict[str, Any]:
         "not_as_planned": [
             [o.asked.text, o.wrong] for o in lived if o.wrong and o.source == MODEL
         ],
-        "failed": Counter(one.asked.kind.name for one in lived if not one.ok),
+        "failed": [[one.asked.text, one.failed] for one in lived if one.failed],
         "by_level": {
             level: spread([one.seconds for one in lived if _level(one) == level])
             for level in levels

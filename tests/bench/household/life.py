@@ -49,7 +49,8 @@ _SIBLING_CODE = "def run(call):\n    return {'ok': True, 'content': 'niente'}\n"
 
 @dataclass(frozen=True, slots=True)
 class Lived:
-    """One request and what came of it. `source`: who planned it; `wrong`: what differs from what
+    """One request and what came of it. `source`: who planned it; `failed`: the words of
+    an end that is no answer; `wrong`: what differs from what
     was asked, "" when nothing does; `why`: why memory did not keep its plan; `missed`: why what is
     remembered of its kind did not serve."""
 
@@ -58,7 +59,7 @@ class Lived:
     source: str
     how: str
     wrong: str
-    ok: bool
+    failed: str
     seconds: float
     tokens: int
     why: str = ""
@@ -152,7 +153,7 @@ class Life:
             source,
             await self._how(end.turn_id, source),
             differs(self.ran, expected, before, after, space),
-            end.final_kind is FinalKind.ANSWER,
+            "" if end.final_kind is FinalKind.ANSWER else end.reply.plain,
             seconds,
             int(line["tokens_in"]) + int(line["tokens_out"]),
             self.not_kept.get(end.turn_id, ""),

@@ -3,7 +3,7 @@ wrong. The same seed gives the same month, with memory and without."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
@@ -97,7 +97,7 @@ def write_month(seed: int, turns: int, url: str, *, only: Collection[str] = ()) 
                 kind.say(lang, wording, values),
                 tuple(kind.right(values)),
                 values,
-                _misled(rng, kind, values, kinds) if rng.random() < WRONG else None,
+                _misled(rng, kind, values) if rng.random() < WRONG else None,
                 rng.choices((None, "👍", "⚡"), (1 - LIKED - PINNED, LIKED, PINNED))[0],
             )
         )
@@ -112,17 +112,14 @@ def _moment(rng: Random) -> timedelta:
     return timedelta(days=rng.randrange(DAYS), hours=hour)
 
 
-def _misled(
-    rng: Random, kind: Kind, values: dict[str, Said], kinds: Sequence[Kind]
-) -> tuple[Call, ...]:
+def _misled(rng: Random, kind: Kind, values: dict[str, Said]) -> tuple[Call, ...]:
     """What a model might wrongly make of it: the plan of another kind that speaks of the same
     values or of fewer, and changes nothing."""
     right = kind.right(values)
     wrong = [
         calls
-        for other in kinds
+        for other in load_kinds()
         if set(other.slots) <= set(kind.slots) and not other.changes
         if (calls := other.right(values)) != right
-        # A page is not for guests, nor is a place that must be asked for.
     ]
     return tuple(rng.choice(wrong))

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+SHOPPING = ("spesa.txt", "shopping.txt")
+DIARY = ("diario.md", "diary.md")
 DOCS = tuple(
     f"{name}.txt" for name in "spesa casa idee viaggio ricette lavori regali bollette".split()
 )
@@ -73,6 +75,10 @@ class Said:
 Draw = Callable[[Random, str, int], str | Said]
 
 
+def _pair_of(both: tuple[str, str]) -> Draw:
+    return lambda rng, lang, serial: both[lang == "en"]
+
+
 def _pair(pairs: tuple[tuple[str, str], ...]) -> Draw:
     return lambda rng, lang, serial: rng.choice(pairs)[lang == "en"]
 
@@ -94,6 +100,8 @@ _SLOTS: Mapping[str, Draw] = {
     "dir": lambda rng, lang, serial: rng.choice(FOLDERS),
     "city": _pair(CITIES),
     "town": lambda rng, lang, serial: rng.choice(TOWNS),
+    "shopping_file": _pair_of(SHOPPING),
+    "diary_file": _pair_of(DIARY),
     "word": lambda rng, lang, serial: rng.choice(WORDS),
     "glob": lambda rng, lang, serial: rng.choice(GLOBS),
     "poi": lambda rng, lang, serial: rng.choice(POINTS),
@@ -134,7 +142,7 @@ def furnish(space: Path) -> None:
     by their look alone."""
     for name in FOLDERS:
         (space / name).mkdir(parents=True, exist_ok=True)
-    for number, name in enumerate((*DOCS, *NOTES, *PATHS)):
+    for number, name in enumerate(dict.fromkeys((*DOCS, *NOTES, *PATHS, *SHOPPING, *DIARY))):
         lines = "".join(f"riga {line} di {name}\n" for line in range(1, 34 + number))
         (space / name).write_text(lines, encoding="utf-8")
     for number, name in enumerate(
