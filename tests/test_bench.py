@@ -19,6 +19,7 @@ from tests.support.world import REPO
 FIGURES = {
     "prefilter": ("ms.100.median", "ms.300.p95", "ms.1000.budget"),
     "reuse": ("true_reuse", "false_reuse", "find_ms.exact.p95_ms", "embedding_ms.median_ms"),
+    "reuse-speed": ("find.exact.p95_ms", "find.meaning.median_ms", "again.p95_ms", "again.tokens"),
     "catalog": ("shipped.hot.median_ms", "shipped.cold.p95_ms", "12.executors"),
     "call": ("trivial.median_ms", "get_now.p95_ms", "trivial_to_bare"),
     "overhead": ("simple.overhead.median_ms", "metis.overhead.p95_ms"),
@@ -46,7 +47,9 @@ def at(figures: Mapping[str, Any], path: str) -> Any:
 
 @pytest.mark.parametrize("part", FIGURES)
 def test_part_run_a_few_times_gives_its_figures(part):
-    figures = json.loads(json.dumps(import_module(f"tests.bench.{part}").run([])))
+    figures = json.loads(
+        json.dumps(import_module(f"tests.bench.{part.replace('-', '_')}").run([]))
+    )
 
     for path in FIGURES[part]:
         assert math.isfinite(at(figures, path)), path

@@ -23,6 +23,7 @@ from tests.bench.figures import SCALE
 PARTS = (
     "prefilter",
     "reuse",
+    "reuse-speed",
     "catalog",
     "call",
     "cage",
@@ -96,7 +97,7 @@ def _wait_for_quiet(seconds: float) -> None:
 def _figures(name: str, options: list[str]) -> dict[str, Any]:
     begun, pressure = time.monotonic(), cpu_pressure()
     try:
-        figures = importlib.import_module(f"tests.bench.{name}").run(options)
+        figures = importlib.import_module(f"tests.bench.{name.replace('-', '_')}").run(options)
     except Exception as exc:
         return {"error": f"{type(exc).__name__}: {exc}"}
     took = round(time.monotonic() - begun, 1)

@@ -68,8 +68,9 @@ class Town:
         self.telegram.say(name, text)
         return name, text, since, begun
 
-    def answered_after(self, said: tuple[str, str, int, float]) -> float:
-        """Seconds from the message in the queue to the first send or edit that holds its answer.
+    def answered_after(self, said: tuple[str, str, int, float], sign: str = "") -> float:
+        """Seconds from the message in the queue to the first send or edit that holds its answer,
+        which is known by its `sign` or else by the request.
 
         Raises `TimeoutError` with the end of the bot's log when none comes.
         """
@@ -80,24 +81,24 @@ class Town:
             for event in events[at:end]:
                 shown = (event.get("message") or {}).get("text") or ""
                 spoken = event["kind"] in {"send", "edit"} and event["chat_id"] == chat
-                if spoken and f"{text}." in shown:
+                if spoken and (sign or f"{text}.") in shown:
                     return float(event["t"] - begun)
             at = end
             time.sleep(0.004)
         raise TimeoutError(f"no answer to {text!r}\n{self.telegram.tail()}")
 
-    def ask(self, name: str, text: str) -> float:
-        return self.answered_after(self.say(name, text))
+    def ask(self, name: str, text: str, sign: str = "") -> float:
+        return self.answered_after(self.say(name, text), sign)
 
 
 @contextmanager
-def open_town(people: int) -> Iterator[Town]:
+def open_town(people: int, rules: Sequence[Rule] = RULES, **env: str) -> Iterator[Town]:
     """A home whose bot knows `people`, the first of them as its host. It is not started."""
     names = [f"user{n:02}" for n in range(people)]
     with tempfile.TemporaryDirectory(prefix="metnos-bench-") as folder:
         tmp = Path(folder)
         settings = signed_home(tmp)
-        with open_world(tmp, RULES) as world:
+        with open_world(tmp, rules, **env) as world:
             (world.notes / "diary.md").write_text("una riga del diario\n" * 400, encoding="utf-8")
             ids = [str(world.telegram.user(name, language_code="it")) for name in names]
             asyncio.run(_know(settings, ids))
