@@ -181,6 +181,15 @@ async def names(tx: Transaction) -> dict[str, str]:
     return {str(row["id"]): str(row["display_name"]) for row in rows}
 
 
+async def list_former(tx: Transaction) -> list[Actor]:
+    """Everybody whose right was withdrawn, in the order they came."""
+    rows = await tx.fetch_all(
+        f"""SELECT {_COLUMNS} FROM actors AS a WHERE a.revoked_at IS NOT NULL
+            ORDER BY a.created_at, a.rowid"""  # noqa: S608
+    )
+    return [_actor(row) for row in rows]
+
+
 async def revoke(tx: Transaction, actor_id: str, now: datetime) -> bool:
     """Withdraw an actor's right to speak; False when it was withdrawn or never there.
 

@@ -32,6 +32,7 @@ COMMANDS = [
     "actors set",
     "actors revoke",
     "actors unblock",
+    "actors forget",
     "grants",
     "grants add",
     "plans",
