@@ -36,6 +36,7 @@ STAYS = {
     "console_links": "keys to the console, hashed",
     "console_sessions": "keys to the console, hashed",
     "credentials": "passwords, locked",
+    "embedder_floors": "how near two meanings are for an embedder",
     "forgetting": "the order itself",
     "grants": "permissions",
     "identities": "who they are in a channel",
