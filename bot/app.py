@@ -21,6 +21,7 @@ from core.execution import preimages
 from core.execution.cage.process import ProcessCage
 from core.execution.invoke import Gate
 from core.i18n import Texts
+from core.levels.autopath import Autopath
 from core.levels.candidates import Candidates
 from core.levels.engines import Engines
 from core.levels.fastpath import Fastpath
@@ -39,6 +40,7 @@ from core.store.lock import engine_lock
 from core.store.stores import Stores, open_stores
 from core.store.turn_log import PolicyLog, TurnLog
 from core.turn import Turns
+from core.turn_memory import TurnMemory
 
 log = logging.getLogger(__name__)
 
@@ -129,21 +131,25 @@ async def open_house(
                 proposers=proposers,
             ),
             turn_log=TurnLog(settings.metnos_home / "turns"),
-            fastpath=fastpath_of(settings, stores, now, stack) if settings.metnos_memory else None,
+            memory=memory_of(settings, stores, now, texts, stack),
         )
         stack.push_async_callback(turns.close)
         told = tuple(await turns.recover())
         yield House(settings, now, texts, stores, loader, tiers, cage, turns, server, told)
 
 
-def fastpath_of(
-    settings: Settings, stores: Stores, clock: Clock, stack: AsyncExitStack
-) -> Fastpath:
-    """The memory of plans, with the embedder of the settings at work in the background."""
+def memory_of(
+    settings: Settings, stores: Stores, clock: Clock, texts: Texts, stack: AsyncExitStack
+) -> TurnMemory:
+    """The levels that answer without a model, as far as they are turned on, with the embedder of
+    the settings at work in the background."""
+    if not settings.metnos_memory:
+        return TurnMemory(None)
     nearness = Nearness(embedder_of(settings), stores, clock)
     stack.push_async_callback(nearness.close)
     nearness.start()
-    return Fastpath(stores, clock, nearness)
+    autopath = Autopath(stores, clock, nearness) if settings.metnos_autopath else None
+    return TurnMemory(Fastpath(stores, clock, nearness), autopath, texts)
 
 
 async def empty_trash(settings: Settings, stores: Stores, clock: Clock) -> None:
@@ -257,5 +263,6 @@ async def _tidy_hourly(house: House) -> None:
             await empty_trash(house.settings, house.stores, house.clock)
             tools = list(house.loader.current().executors)
             await Fastpath(house.stores, house.clock).age(tools)
+            await Autopath(house.stores, house.clock).age(tools)
         except StoreError:
             log.exception("upkeep failed")

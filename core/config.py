@@ -173,6 +173,7 @@ class Settings(BaseSettings):
     metnos_llm_provider: Literal["openai", "anthropic"] = "openai"
     metnos_engine: Engine = "auto"
     metnos_memory: bool = True
+    metnos_autopath: bool = True
     metnos_embed_base_url: Address | None = None
     metnos_embedder: EmbedderName = "auto"
     metnos_embed_model: str = "bge-m3"
@@ -273,6 +274,7 @@ _ALLOWED: Mapping[str, str] = {
     "metnos_tz": "a time zone name such as Europe/Rome",
     "metnos_llm_provider": "openai or anthropic",
     "metnos_memory": "0 or 1",
+    "metnos_autopath": "0 or 1",
     "metnos_embedder": "auto, hashing, e5, off, or endpoint beside METNOS_EMBED_BASE_URL",
     "metnos_embed_base_url": _ADDRESS,
     "metnos_embed_api_key": _KEY,

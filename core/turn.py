@@ -29,7 +29,6 @@ from core.execution.undo import Undo
 from core.i18n import Texts
 from core.language import clean_request
 from core.levels.engines import Engines
-from core.levels.fastpath import Fastpath
 from core.levels.runner import Outcome, Runner
 from core.llm.tiers import Tiers
 from core.messages import (
@@ -85,12 +84,13 @@ class Turns:
         tiers: Tiers,
         engines: Engines,
         turn_log: TurnLog,
-        fastpath: Fastpath | None = None,
+        memory: TurnMemory | None = None,
         outbox_channels: Collection[str] = ("telegram",),
     ) -> None:
         self._settings, self._stores, self._clock = settings, stores, clock
         self._texts = texts
         self._engines, self._turn_log = engines, turn_log
+        self._memory = memory or TurnMemory(None)
         self._ends = TurnEnds(
             settings=settings,
             stores=stores,
@@ -116,10 +116,9 @@ class Turns:
         self._forgetting = Forgetting(stores, clock, turn_log)
         ends, setup, late = self._ends, self._setup, self._late
         self._actions = buttons(
-            stores, clock, texts, ends, setup, late, fastpath, loader, self._forgetting
+            stores, clock, texts, ends, setup, late, self._memory, loader, self._forgetting
         )
         self._corrections = Corrections(stores, clock, texts, self._setup)
-        self._fastpath = fastpath
         self._talks = Conversations()
         runner = Runner(gate)
         self._public = PublicTurns(
@@ -139,7 +138,7 @@ class Turns:
             ends=self._ends,
             setup=self._setup,
             talks=self._talks,
-            memory=TurnMemory(fastpath),
+            memory=self._memory,
         )
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -197,7 +196,7 @@ class Turns:
         """Note what wants no answer, beside whatever turn runs: where somebody has moved to, or
         how they find an answer. Says nothing."""
         if inbound.kind is InboundKind.REACTION:
-            await turn_feedback.take(self._stores, inbound, self._fastpath)
+            await turn_feedback.take(self._stores, inbound, self._memory)
         else:
             await self._resume.follow(inbound)
 

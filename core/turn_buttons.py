@@ -5,7 +5,6 @@ from __future__ import annotations
 from core.catalog.loader import CatalogLoader
 from core.clock import Clock
 from core.i18n import Texts
-from core.levels.fastpath import Fastpath
 from core.store.forgetting import Forgetting
 from core.store.stores import Stores
 from core.turn_actions import Handler, TurnActions
@@ -14,6 +13,7 @@ from core.turn_corrected import CORRECT, Corrections
 from core.turn_ends import TurnEnds
 from core.turn_forget import COMMAND as FORGET
 from core.turn_forget import Forget
+from core.turn_memory import TurnMemory
 from core.turn_more import press_more
 from core.turn_offers import AGAIN, MORE, UNDO
 from core.turn_praxis import COMMAND, Praxis
@@ -32,7 +32,7 @@ def buttons(
     ends: TurnEnds,
     setup: TurnSetup,
     late: Unanswered,
-    fastpath: Fastpath | None,
+    memory: TurnMemory,
     loader: CatalogLoader,
     forgetting: Forgetting,
 ) -> TurnActions:
@@ -44,7 +44,7 @@ def buttons(
         MORE: press_more,
         AGAIN: AskAgain(stores).press,
         CORRECT: Corrections(stores, clock, texts, setup).press,
-        **Votes(stores, clock, texts, loader, fastpath).handlers,
+        **Votes(stores, clock, texts, loader, memory).handlers,
         **praxis.handlers,
         **forget.handlers,
         **AfterRestart(stores, clock, texts).handlers,

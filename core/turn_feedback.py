@@ -6,16 +6,16 @@ the buttons' votes.
 
 from __future__ import annotations
 
-from core.levels.fastpath import Fastpath
 from core.messages import Inbound
 from core.store import actors, feedback, outbox, turns
 from core.store.feedback import Vote
 from core.store.stores import Stores
+from core.turn_memory import TurnMemory
 
 _FINAL = ":final"
 
 
-async def take(stores: Stores, inbound: Inbound, fastpath: Fastpath | None) -> bool:
+async def take(stores: Stores, inbound: Inbound, memory: TurnMemory) -> bool:
     """Keep the vote of a `REACTION`: `data` holds the `message_id` of the answer and the `vote`,
     `up`, `down`, or anything else for one that was taken back.
 
@@ -36,6 +36,6 @@ async def take(stores: Stores, inbound: Inbound, fastpath: Fastpath | None) -> b
         if turn is None or turn.id != turn_id or turn.actor_id != actor.id:
             return False
         counts = await feedback.give(tx, turn_id, actor.id, vote, at=inbound.received_at)
-    if counts and fastpath is not None:
-        await fastpath.judge(turn, vote)
+    if counts:
+        await memory.judge(turn, vote)
     return counts

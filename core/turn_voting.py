@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from core.catalog.loader import CatalogLoader
 from core.clock import Clock
 from core.i18n import Texts
-from core.levels.fastpath import Fastpath
 from core.messages import Block, Button, Reply
 from core.store import actions, feedback, outbox, turns
 from core.store.database import Transaction
@@ -21,6 +20,7 @@ from core.store.stores import Stores
 from core.store.turns import StoredTurn
 from core.turn_actions import Act, Handler, Press
 from core.turn_given import from_stored
+from core.turn_memory import TurnMemory
 from core.turn_offers import (
     ANEW,
     ANEW_ENGINE,
@@ -46,13 +46,13 @@ _TALK = 3
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """`fastpath` None: memory is turned off since; votes are kept all the same."""
+    """Votes are kept also where memory is turned off since."""
 
     stores: Stores
     clock: Clock
     texts: Texts
     loader: CatalogLoader
-    fastpath: Fastpath | None
+    memory: TurnMemory
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
@@ -70,9 +70,7 @@ class Votes:
         vote, turn = _VOTES[press.action.name], await self._turn(press)
         if turn is None:
             return Act(says=self._say("action.over", press))
-        forgot = False
-        if self.fastpath is not None:
-            forgot = await self.fastpath.judge(turn, vote)
+        forgot = await self.memory.judge(turn, vote)
 
         async def keep(tx: Transaction) -> None:
             await feedback.give(tx, turn.id, press.actor.id, vote, at=self.clock.now())
@@ -87,13 +85,12 @@ class Votes:
     async def pin(self, press: Press) -> Act:
         """⚡: the plan of this turn is approved, or is not any more."""
         turn, pinned = await self._turn(press), press.action.params.get("to") is not False
-        fastpath = self.fastpath
-        hit = None if turn is None or fastpath is None else await fastpath.of_turn(turn)
-        if hit is None or fastpath is None:
+        found = None if turn is None else await self.memory.to_pin(turn)
+        if turn is None or found is None:
             return Act(again=True, says=self._say("vote.pin.nothing", press))
 
         async def write(tx: Transaction) -> None:
-            await fastpath.pin(hit, pinned)
+            await self.memory.pin(turn, found, pinned)
 
         word = "vote.pin.said" if pinned else "vote.pin.taken_back"
         redraws = self._redraw(press, {}, in_place=pin_of(pinned))
@@ -131,6 +128,7 @@ class Votes:
         turn = await self._turn(press)
         if turn is None:
             return Act(says=self._say("action.over", press))
+        await self.memory.anew(turn)
         async with self.stores.main.read() as tx:
             talk = await turns.recent(
                 tx, turn.conversation, turn.actor_id, _TALK, before=turn.started_at

@@ -152,17 +152,18 @@ class TurnWalk:
                     self._undo, self._texts, context, running.state, queue.put_nowait, on_state
                 )
             state = running.state
-            hit = None if resumption is not None else await self._memory.find(context, state)
-            if hit is not None:
-                running.state = replace(state, remembered=hit.mark)
-                outcome = await run(Remembering(hit.plan))
+            found = None if resumption is not None else await self._memory.find(context, state)
+            if found is not None:
+                running.state = replace(state, remembered=found.mark)
+                outcome = await run(Remembering(found.plan, found.level))
                 if not failed_by_itself(outcome):
                     return outcome
-                await self._memory.forget(hit)
+                await self._memory.forget(context, found, outcome)
                 running.state = state
             if resumption is None and (kind := self._engines.lacking(context)) is not None:
                 return failed(ErrorInfo(ErrorCode.NEEDS_CREDENTIALS, {"kind": kind.value}))
-            return await run(await self._engines.choose(context))
+            chosen = await self._engines.choose(context)
+            return await run(await self._memory.avoiding(context, chosen))
         except ModelError as exc:
             log.warning("model failed", extra={"code": exc.code.value, "detail": exc.detail})
             return failed(to_error_info(exc))

@@ -99,6 +99,8 @@ LAYERS = {
     "core.execution.undo_steps": 3,
     "core.execution.whereabouts": 3,
     "core.learning": 3,
+    "core.levels.autopath": 3,
+    "core.levels.avoiding": 3,
     "core.levels.briefing": 3,
     "core.levels.candidates": 3,
     "core.levels.cap_words": 3,

@@ -210,7 +210,7 @@ class Fastpath:
         if outcome.kind is FinalKind.ANSWER:
             async with self._stores.memory.write() as tx:
                 await plan_cache.note_used(tx, by, self._clock.now(), turn_id=context.turn_id)
-        elif state.effects is Effects.NONE and _is_its_fault(outcome.error):
+        elif state.effects is Effects.NONE and is_its_fault(outcome.error):
             async with self._stores.memory.write() as tx:
                 await plan_cache.forget_failed(tx, by, context.actor.id)
 
@@ -256,6 +256,14 @@ class Fastpath:
         """Approve a plan, or take that back; False when it is gone."""
         async with self._stores.memory.write() as tx:
             return await plan_cache.approve(tx, hit.row.id, pinned)
+
+    async def teach(self, turn: StoredTurn, lesson: Lesson) -> bool:
+        """Keep what served a turn from elsewhere for its own words, approved."""
+        async with self._stores.memory.write() as tx:
+            row = await plan_cache.keep(
+                tx, turn.actor_id, turn.lang, lesson, turn_id=turn.id, now=self._clock.now()
+            )
+            return await plan_cache.approve(tx, row, True)
 
     async def age(self, tools: Sequence[str]) -> int:
         """Forget what has not been used for long, or cannot be any more; how many plans."""
@@ -309,7 +317,7 @@ def _hit(row: StoredPlan, meaning: Meaning, exact: str, lang: str) -> Hit | None
     return None if plan is None else Hit(row, plan, "template")
 
 
-def _is_its_fault(error: ErrorInfo | None) -> bool:
+def is_its_fault(error: ErrorInfo | None) -> bool:
     """What a person declined, or the network refused, is no fault of the plan."""
     return error is not None and not error.retryable and error.code not in _NO_FAULT
 

@@ -19,6 +19,7 @@ from core.store import (
     actions,
     actors,
     approvals,
+    autopath,
     credentials,
     disliked,
     effects,
@@ -167,6 +168,7 @@ async def _forget_learnt(tx: Transaction, actor_id: str) -> None:
     """What `memory.db` holds; each table that names an actor has its line here."""
     await plan_cache.flush(tx, actor_id=actor_id)
     await disliked.forget(tx, actor_id)
+    await autopath.forget(tx, actor_id)
 
 
 async def _chats(tx: Transaction, actor_id: str) -> list[str]:

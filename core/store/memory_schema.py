@@ -77,4 +77,79 @@ CREATE TABLE embedder_floors (
 ) WITHOUT ROWID;
 """,
     ),
+    (
+        4,
+        "plans by merit",
+        """
+-- core.store.observations
+CREATE TABLE observations (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    version INTEGER NOT NULL,
+    turn_id TEXT NOT NULL UNIQUE,
+    actor_id TEXT NOT NULL,
+    lang TEXT NOT NULL,
+    intent TEXT NOT NULL,
+    said TEXT NOT NULL,
+    cluster TEXT NOT NULL,
+    plan_json TEXT NOT NULL,
+    way TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    tools TEXT NOT NULL,
+    families TEXT NOT NULL,
+    level TEXT NOT NULL,
+    latency_ms INTEGER NOT NULL,
+    verdict TEXT NOT NULL DEFAULT '',
+    verdict_at REAL,
+    at REAL NOT NULL,
+    exact TEXT NOT NULL DEFAULT '',
+    embedder TEXT NOT NULL DEFAULT '',
+    embedding BLOB
+);
+CREATE INDEX observations_plan ON observations (intent, fingerprint, id);
+CREATE INDEX observations_cluster ON observations (intent, cluster, id);
+
+-- core.store.autopath
+CREATE TABLE champions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    version INTEGER NOT NULL,
+    intent TEXT NOT NULL,
+    said TEXT NOT NULL,
+    cluster TEXT NOT NULL,
+    lang TEXT NOT NULL,
+    plan_json TEXT NOT NULL,
+    way TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    status TEXT NOT NULL,
+    is_champion INTEGER NOT NULL DEFAULT 0,
+    up INTEGER NOT NULL,
+    down INTEGER NOT NULL,
+    ran INTEGER NOT NULL,
+    broke INTEGER NOT NULL,
+    latency_ms REAL NOT NULL,
+    score REAL NOT NULL,
+    tools TEXT NOT NULL,
+    families TEXT NOT NULL,
+    taught_by TEXT NOT NULL,
+    why TEXT NOT NULL DEFAULT '',
+    created_at REAL NOT NULL,
+    used_at REAL,
+    changed_at REAL NOT NULL,
+    UNIQUE (intent, cluster, fingerprint)
+);
+
+-- core.store.antis
+CREATE TABLE anti_autopaths (
+    actor_id TEXT NOT NULL,
+    intent TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    said TEXT NOT NULL,
+    way TEXT NOT NULL,
+    fails INTEGER NOT NULL DEFAULT 0,
+    until REAL,
+    soft_until REAL,
+    changed_at REAL NOT NULL,
+    PRIMARY KEY (actor_id, intent, fingerprint)
+) WITHOUT ROWID;
+""",
+    ),
 )

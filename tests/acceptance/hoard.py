@@ -79,6 +79,16 @@ ROWS: dict[str, str] = {
     "'it', :canary, :canary, :json, :json, :json, '[]', '[]', 0, 'C4N4RYturn', :now)",
     "disliked": "INSERT INTO disliked VALUES (:host, :canary, :canary, :later)",
     "embedder_floors": "INSERT INTO embedder_floors VALUES (:canary, 0.5, 40, 0, 'file', :now)",
+    "observations": "INSERT INTO observations (version, turn_id, actor_id, lang, intent, said, "
+    "cluster, plan_json, way, fingerprint, tools, families, level, latency_ms, at) VALUES (1, "
+    "'C4N4RYturn', :host, 'it', :canary, :canary, :canary, :json, :canary, :canary, '[]', '[]', "
+    "'engine', 1, :now)",
+    "champions": "INSERT INTO champions (version, intent, said, cluster, lang, plan_json, way, "
+    "fingerprint, status, up, down, ran, broke, latency_ms, score, tools, families, taught_by, "
+    "created_at, changed_at) VALUES (1, :canary, :canary, :canary, 'it', :json, :canary, "
+    ":canary, 'active', 1, 0, 0, 0, 1, 1, '[]', '[]', :host, :now, :now)",
+    "anti_autopaths": "INSERT INTO anti_autopaths VALUES (:host, :canary, :canary, :canary, "
+    ":canary, 3, :later, NULL, :now)",
 }
 
 
