@@ -250,7 +250,7 @@ class Autopath:
 
     async def anew(self, turn: StoredTurn) -> None:
         """The request of a turn is planned anew: its plan serves this person no more for an hour,
-        but for what they teach anew."""
+        but for what they teach anew, and its answer counts no more as one that nobody minded."""
         now = self._clock.now()
         async with self._stores.memory.write() as tx:
             seen = await observations.of_turn(tx, turn.id)
@@ -266,6 +266,12 @@ class Autopath:
                 until=now + champions.SOFT_FOR,
                 now=now,
             )
+            if seen.verdict is not Verdict.RAN:
+                return
+            await observations.judge(tx, seen, Verdict.ANEW, now)
+            row = await _row_of(tx, seen)
+            if row is not None:
+                await _settle(tx, row, row.tally.moved(Verdict.RAN, Verdict.ANEW), now)
 
     async def seen(self, turn: StoredTurn) -> Observed | None:
         """What a turn of this person showed, as far as it is known."""

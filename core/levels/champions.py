@@ -26,7 +26,7 @@ from core.vocabulary import Category, category_of
 Z = 1.96
 """Two-sided 95 %."""
 
-SILENT = 0.5
+SILENT = 0.25
 """What an answer counts that nobody spoke about, beside a 👍."""
 
 MARGIN = 0.05
@@ -46,9 +46,11 @@ UNUSED_FOR, DEMOTED_FOR = timedelta(days=90), timedelta(days=30)
 
 
 class Verdict(StrEnum):
-    """How a turn was found. `RAN`: it ended well and nobody said a word."""
+    """How a turn was found. `RAN`: it ended well and nobody said a word; `ANEW`: it was planned
+    anew, which speaks neither for it nor against it."""
 
     RAN = ""
+    ANEW = "anew"
     UP = "up"
     DOWN = "down"
 
@@ -75,7 +77,7 @@ class Tally:
         Never below zero, whatever is taken back."""
         counts = {"up": self.up, "down": self.down, "ran": self.ran}
         for verdict, by in ((old, -1), (new, 1)):
-            if verdict is not None:
+            if verdict is not None and verdict is not Verdict.ANEW:
                 name = verdict.value or "ran"
                 counts[name] = max(0, counts[name] + by)
         return replace(self, **counts)

@@ -138,6 +138,7 @@ async def tally(tx: Transaction, intent: str, cluster: str, fingerprint: str) ->
     rows = await tx.fetch_all(
         """SELECT verdict, COUNT(*) AS n, AVG(latency_ms) AS latency FROM observations
            WHERE intent = :intent AND fingerprint = :fingerprint AND cluster = :cluster
+             AND verdict <> 'anew'
            GROUP BY verdict""",
         {"intent": intent, "cluster": cluster, "fingerprint": fingerprint},
     )

@@ -51,10 +51,10 @@ def test_wilson_refuses_what_cannot_be_counted():
         wilson(-1, 2)
 
 
-def test_slowness_costs_at_most_a_tenth_and_a_silent_answer_counts_half():
+def test_slowness_costs_at_most_a_tenth_and_a_silent_answer_counts_a_quarter():
     assert score(Tally(up=1)) - score(Tally(up=1, latency_ms=20_000)) == pytest.approx(0.1)
     assert score(Tally(up=1, latency_ms=10**9)) == score(Tally(up=1, latency_ms=20_000))
-    assert score(Tally(ran=2)) == score(Tally(up=1))
+    assert score(Tally(ran=4)) == score(Tally(up=1))
 
 
 def test_challenger_wins_only_with_the_margin():
@@ -107,6 +107,8 @@ def test_tally_moves_with_a_vote_and_never_below_zero():
     assert ran.moved(Verdict.RAN, Verdict.UP) == Tally(up=1)
     assert ran.moved(Verdict.RAN, Verdict.UP).moved(Verdict.UP, Verdict.DOWN) == Tally(down=1)
     assert Tally().moved(Verdict.UP, None) == Tally()
+    assert ran.moved(Verdict.RAN, Verdict.ANEW) == Tally()
+    assert Tally().moved(Verdict.ANEW, Verdict.UP) == Tally(up=1)
     assert Tally(ran=1).timed(100).latency_ms == 100
     assert Tally(ran=2, latency_ms=100).timed(200).latency_ms == 150
 
