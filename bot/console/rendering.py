@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
+import re
 from base64 import b64encode
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +18,7 @@ from core.clock import Clock
 from core.i18n import Texts
 
 _HERE = Path(__file__).parent
+_FIELD, _ASIDE = re.compile(r"\{[a-z_]+\}"), re.compile(r"\s*\(\{[a-z_]+\}\)")
 _UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"))
 
 
@@ -36,10 +38,11 @@ class Words:
         return self.texts.has(key, self.lang)
 
     def fault(self, code: str) -> str:
-        """What went wrong, for a code of ours whose text needs nothing more; else ""."""
+        """What went wrong, for a code of ours, without the values that were not kept with it; ""
+        for a code that is not ours."""
         key = f"error.{code}"
         text = self.t(key) if self.has(key) else ""
-        return "" if "{" in text else text
+        return _FIELD.sub("…", _ASIDE.sub("", text))
 
     def number(self, value: float) -> str:
         return self.texts.number(value, self.lang)

@@ -37,6 +37,7 @@ PARTS = (
     "flood",
     "start",
     "memory",
+    "console",
     "model",
     "requests",
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import random
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,8 +20,9 @@ from core.store.stores import Stores
 
 GUESTS = (("guest-marta", "Marta"), ("guest-leo", "Leo"))
 
+_Asked = tuple[str, str, str, dict[str, Any], tuple[str, ...]]
 # Request, answer, tool, arguments, places that are changed.
-_ASKED: tuple[tuple[str, str, str, dict[str, Any], tuple[str, ...]], ...] = (
+_ASKED: tuple[_Asked, ...] = (
     ("che ore sono?", "Sono le 10:42 di lunedì 30 novembre.", "get_now", {}, ()),
     (
         "trova i PDF di questa settimana",
@@ -75,31 +76,71 @@ _ASKED: tuple[tuple[str, str, str, dict[str, Any], tuple[str, ...]], ...] = (
 )
 
 
+_IN_ENGLISH = {
+    "che ore sono?": ("what time is it?", "It is 10:42 on Monday, November 30."),
+    "trova i PDF di questa settimana": (
+        "find the PDFs of this week",
+        "I found 12 PDFs changed since Monday.",
+    ),
+    "leggi le note della riunione di martedì": (
+        "read the notes of Tuesday's meeting",
+        "The meeting was moved to Thursday at 15:00.",
+    ),
+    "scrivi la lista della spesa in Note/spesa.md": (
+        "write the shopping list to Notes/shopping.md",
+        "Written.",
+    ),
+    "sposta le fatture di ottobre in Archivio": (
+        "move October's invoices to Archive",
+        "I moved 3 files to Archive.",
+    ),
+    "elimina i file temporanei da Scaricati": (
+        "delete the temporary files in Downloads",
+        "I deleted 34 files from Downloads.",
+    ),
+    "quanti giorni mancano a Natale?": ("how many days to Christmas?", "25 days."),
+}
+_OUT_OF_SCOPE = {"it": "Non posso usare quella cartella.", "en": "I cannot use that folder."}
+
+
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What was written: the newest turn, one with two segments (and when it asked), one that
-    failed."""
+    """What was written: the newest turn and the one before it, which both wait; one with two
+    segments (and when it asked), one that failed."""
 
     newest: str
+    waiting: str
     resumed: str
     failed: str
     asked_at: datetime
 
 
 async def invent(
-    home: Path, stores: Stores, host_id: str, *, turns: int, days: int, now: datetime
+    home: Path,
+    stores: Stores,
+    host_id: str,
+    *,
+    turns: int,
+    days: int,
+    now: datetime,
+    lang: str = "it",
 ) -> Past:
-    """Fill a home with `turns` over so many days until now. Call it once."""
+    """Fill a home with `turns` over so many days until now, said in a language. Call it once."""
+    asked = [
+        (*_IN_ENGLISH.get(one[0], one[:2]), *one[2:]) if lang == "en" else one for one in _ASKED
+    ]
     path = home / "private" / "metnos.db"
     connection = sqlite3.connect(path, timeout=30)
     try:
         with connection:
             _people(connection, now - timedelta(days=days))
-            past = _turns(connection, home / "turns", host_id, turns, days, now)
+            past = _turns(
+                connection, home / "turns", host_id, turns, days, now, asked, _OUT_OF_SCOPE[lang]
+            )
             _questions(connection, host_id, past, now)
     finally:
         connection.close()
-    await _plans(stores, host_id, now)
+    await _plans(stores, host_id, now, asked)
     return past
 
 
@@ -128,31 +169,38 @@ def _turns(
     count: int,
     days: int,
     now: datetime,
+    requests: Sequence[_Asked],
+    refusal: str,
 ) -> Past:
     dice = random.Random(20261130)
     people = [host_id, host_id, host_id, *(id for id, _ in GUESTS)]
     used: dict[tuple[str, str], list[float]] = {}
     open_files: dict[str, Any] = {}
-    newest = resumed = failed = ""
+    newest = waiting = resumed = failed = ""
     asked_at = now
     rows, changes = [], []
     for number in range(count):
         began = now - timedelta(days=days) * (1 - (number + 1) / (count + 1))
         learnt = min(0.85, 0.1 + 0.9 * number / count)
         actor = dice.choice(people)
-        asked = dice.choice(_ASKED)
+        asked = dice.choice(requests)
         id = f"{dice.getrandbits(128):032x}"
         source = dice.choices(
             ("fastpath", "autopath", "engine"), (learnt * 0.8, learnt * 0.2, 1 - learnt)
         )[0]
-        kind = "error" if source == "engine" and dice.random() < 0.06 else "answer"
+        waits = number >= count - 2
+        source = "engine" if waits else source
+        fails = source == "engine" and "paths" in asked[3] and dice.random() < 0.1
+        kind = "awaiting" if waits else "error" if fails else "answer"
         is_long = source == "engine" and bool(asked[4]) and dice.random() < 0.5
         seconds = {"fastpath": 0.012, "autopath": 0.02, "engine": 3.2}[source]
         seconds *= dice.lognormvariate(0, 0.4)
-        lines = list(_lines(dice, id, actor, asked, source, kind, began, seconds, is_long))
+        lines = list(
+            _lines(dice, id, actor, asked, source, kind, began, seconds, is_long, refusal)
+        )
         read = sum(line["tokens_in"] for line in lines)
         written = sum(line["tokens_out"] for line in lines)
-        newest = id
+        newest, waiting = id, newest
         if is_long and kind == "answer":
             resumed, asked_at = id, began + timedelta(seconds=seconds)
         failed = id if kind == "error" else failed
@@ -194,6 +242,11 @@ def _turns(
         " VALUES (?, ?, ?, ?, 'it', ?, ?, 'closed', ?, ?, ?, ?, 1, ?, ?, ?, ?)",
         rows,
     )
+    connection.execute(
+        "UPDATE turns SET state = 'suspended', final_kind = NULL, ended_at = NULL, answer = NULL"
+        " WHERE id IN (?, ?)",
+        (newest, waiting),
+    )
     connection.executemany(
         "INSERT INTO effects (key, turn_id, step, tool, state, before_json, expected_json,"
         " summary_json, started_at, ended_at) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?)",
@@ -204,24 +257,25 @@ def _turns(
         " from_memory) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         [(*key, *map(int, sums)) for key, sums in used.items()],
     )
-    return Past(newest, resumed or newest, failed or newest, asked_at)
+    return Past(newest, waiting, resumed or newest, failed or newest, asked_at)
 
 
 def _lines(
     dice: random.Random,
     id: str,
     actor: str,
-    asked: tuple[str, str, str, dict[str, Any], tuple[str, ...]],
+    asked: _Asked,
     source: str,
     kind: str,
     began: datetime,
     seconds: float,
     is_long: bool,
+    refusal: str,
 ) -> Iterator[dict[str, Any]]:
     """The line of each segment: of two when it was asked about first."""
     request, answer, tool, args, places = asked
     start = began.timestamp()
-    parts = ("awaiting", kind) if is_long else (kind,)
+    parts = ("awaiting", kind) if is_long and kind == "answer" else (kind,)
     for number, end in enumerate(parts, start=1):
         by_model = source == "engine" and number == 1
         read, written = (dice.randint(1600, 2400), dice.randint(30, 120)) if by_model else (0, 0)
@@ -263,7 +317,7 @@ def _lines(
             "steps": [] if end == "awaiting" else [step],
             "effect_counts": {},
             "unbacked_claims": 0,
-            "final_message": answer if ok else "Non posso usare quella cartella.",
+            "final_message": answer if ok else refusal,
             "final_kind": end,
             "error_class": step["error_class"] if end == "error" else None,
             "error_detail": None,
@@ -281,7 +335,7 @@ def _lines(
 def _change(
     dice: random.Random,
     id: str,
-    asked: tuple[str, str, str, dict[str, Any], tuple[str, ...]],
+    asked: _Asked,
     ended: float,
 ) -> tuple[Any, ...]:
     state = dice.choices(("done", "failed", "unknown"), (96, 2, 2))[0]
@@ -306,9 +360,9 @@ def _questions(connection: sqlite3.Connection, host_id: str, past: Past, now: da
     answered = round((now - past.asked_at).total_seconds() / 60, 4)
     rows = (
         ("approval", "open", host_id, past.newest, 2, 8, None),
-        ("inputs", "open", GUESTS[0][0], past.newest, 5, 5, None),
+        ("inputs", "open", GUESTS[0][0], past.waiting, 5, 5, None),
         ("approval", "done", host_id, past.resumed, answered, 10 - answered, 0.5 - answered),
-        ("location", "expired", GUESTS[1][0], past.newest, 300, -295, -295),
+        ("location", "expired", GUESTS[1][0], past.failed, 300, -295, -295),
         ("disambiguation", "cancelled", host_id, past.failed, 900, -890, -896),
     )
     fields = json.dumps([{"var": name, "prompt": "?", "kind": "text"} for name in ("a", "b")])
@@ -333,9 +387,9 @@ def _questions(connection: sqlite3.Connection, host_id: str, past: Past, now: da
         )
 
 
-async def _plans(stores: Stores, host_id: str, now: datetime) -> None:
+async def _plans(stores: Stores, host_id: str, now: datetime, requests: Sequence[_Asked]) -> None:
     async with stores.memory.write() as tx:
-        for number, (request, _, tool, args, places) in enumerate(_ASKED):
+        for number, (request, _, tool, args, places) in enumerate(requests):
             plan = Plan((Step(tool, args),))
             lesson = Lesson(
                 request, plan, (), (), f"past{number}", "", "", request, "t", "f", bool(places)
@@ -346,9 +400,9 @@ async def _plans(stores: Stores, host_id: str, now: datetime) -> None:
             await tx.execute(
                 "UPDATE plan_cache SET uses = :uses, used_at = :at, why = :why WHERE id = :id",
                 {
-                    "uses": len(_ASKED) - number,
+                    "uses": len(requests) - number,
                     "at": (now - timedelta(hours=number)).timestamp(),
-                    "why": "other_values" if number in {1, 3} else "served",
+                    "why": "other_values" if number in {1, 3} else "exact",
                     "id": row,
                 },
             )
