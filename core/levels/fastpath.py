@@ -306,7 +306,9 @@ async def _candidates(
 def _hit(row: StoredPlan, meaning: Meaning, exact: str, lang: str) -> Hit | None:
     lesson = row.lesson
     if lesson.exact == exact:
-        return Hit(row, lesson.plan, "exact")
+        # Case and accents do not count in the words; in a name of a file they do.
+        plan = reuse.serve_template(lesson, meaning)
+        return None if plan is None else Hit(row, plan, "exact")
     if lang != row.lang and _speaks(lesson.plan):
         return None
     if lesson.meaning:

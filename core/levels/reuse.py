@@ -31,17 +31,25 @@ POLICY_VERSION = 1
 MAX_REQUEST = 600
 _PRODUCERS = frozenset("read find get list".split())
 _SPACES = re.compile(r"\s+")
-# What a request that leans on the one before begins with, or speaks of.
+# What a request that leans on the one before begins with, or speaks of. What says itself which
+# ones it means (`those that contain`) leans on nothing.
 _LEANING = re.compile(
     r"""(?ix)
       ^\W*(?: e | ed | and | anche | also | poi | then | invece | instead | ma | but | o | or )\b
-    | \b(?: quell[oaie] | lo\ stesso | la\ stessa | ess[oaie] | l'altr[oa] | the\ same
+    | \b(?: quell[oaie] | those ) \b (?! \s+ (?: che | con | that | which | with )\b )
+    | \b(?: lo\ stesso | la\ stessa | ess[oaie] | l'altr[oa] | the\ same
       | the\ other | ultim[oa]\ (?:risultato|risposta) | ancora\ una\ volta | di\ nuovo
-      | again | them | those )\b
-    | (?<!is\ )(?<!was\ )(?<!time\ )\b(?: it | that )\b (?! \s*'?\s*(?:is|s)\b )
-    | \b(?: quest[oaie] | this | these )\b (?! \s+\w )
+      | again )\b
+    | \b that \b (?<!those\ that) (?! \s*'?\s*(?:is|s|was|are|were|has|have|contain\w*)\b )
+    | \b(?: quest[oaie] | this | these )\b (?! \s+\w )"""
+)
+# Pronouns, which may mean something that the same request named before: `find a.txt and read it`.
+_PRONOUN = re.compile(
+    r"""(?ix)
+      (?<!is\ )(?<!was\ )(?<!time\ )\b it \b (?! \s*'?\s*(?:is|s)\b ) | \b them \b
     | \b\w{3,}(?:ar|er|ir|ndo)(?:lo|la|li|le)\b | \b\w{3,}[ai]lo\b"""
 )
+_NAMED_BEFORE = re.compile(r"(?i)\w+\W+\S+.*\b(?:e|ed|poi|and|then)\b")
 # Deeds that a request may name, and the verbs of tools that do them.
 _DEEDS: Mapping[str, frozenset[str]] = {
     "delete": frozenset({"delete", "move"}),
@@ -128,9 +136,16 @@ def request_refusal(text: str, *, quoted: str | None, in_conversation: bool) -> 
     if any(unicodedata.category(c) in {"Cf", "Cc", "Co", "Cn"} and c not in "\n\t" for c in text
            if c != "\u200d"):  # fmt: skip
         return "odd_characters"
-    if in_conversation and _LEANING.search(text):
+    if in_conversation and _leans(text):
         return "leans_on_conversation"
     return None
+
+
+def _leans(text: str) -> bool:
+    """Whether a request may only be understood after the one before."""
+    return _LEANING.search(text) is not None or any(
+        _NAMED_BEFORE.search(text[: one.start()]) is None for one in _PRONOUN.finditer(text)
+    )
 
 
 def make_lesson(
@@ -151,7 +166,10 @@ def make_lesson(
         raise NotKept(refusal)
     _check_steps(plan, records, catalog)
     meaning = meaning_of(request)
-    if not (meaning.deeds or meaning.things or meaning.traits):
+    if not (meaning.deeds or meaning.things or meaning.traits) and not (
+        # Known by its words alone, it serves other values in the very same words.
+        meaning.values and any(word is not None for word in meaning.words)
+    ):
         raise NotKept("says_too_little")
     _check_deeds(meaning, plan)
     manifests = {name: one.manifest for name, one in catalog.executors.items()}

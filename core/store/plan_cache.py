@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 
 VERSION = 1
 MAX_ROWS = 500
+TRIMMED_EVERY = 50
+"""So many new rows may stand above `MAX_ROWS` until the next trimming."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,8 @@ async def keep(
         },
     )
     assert row is not None  # noqa: S101 - the statement returns it
+    if int(row["id"]) % TRIMMED_EVERY == 0:
+        await _trim(tx)
     return int(row["id"])
 
 
@@ -290,19 +294,24 @@ async def prune(
                (used_at IS NULL AND learnt_at < :unused) OR used_at < :stale)""",
         {"unused": to_ts(unused_before), "stale": to_ts(stale_before)},
     )
-    gone += await tx.execute(
-        """DELETE FROM plan_cache WHERE approved = 0 AND id NOT IN (
-               SELECT id FROM plan_cache
-               ORDER BY approved DESC, COALESCE(used_at, learnt_at) DESC, uses DESC
-               LIMIT :most)""",
-        {"most": MAX_ROWS},
-    )
+    gone += await _trim(tx)
     known = set(tools)
     for row in await tx.fetch_all("SELECT * FROM plan_cache"):
         plan = _plan(row)
         if plan is None or not {step.tool for step in plan.lesson.plan.steps} <= known:
             gone += await delete(tx, int(row["id"]))
     return gone
+
+
+async def _trim(tx: Transaction) -> int:
+    """Forget what was used least beyond `MAX_ROWS`; how many rows."""
+    return await tx.execute(
+        """DELETE FROM plan_cache WHERE approved = 0 AND id NOT IN (
+               SELECT id FROM plan_cache
+               ORDER BY approved DESC, COALESCE(used_at, learnt_at) DESC, uses DESC
+               LIMIT :most)""",
+        {"most": MAX_ROWS},
+    )
 
 
 def _plan(row: Row) -> StoredPlan | None:
@@ -343,6 +352,6 @@ def _plan(row: Row) -> StoredPlan | None:
             embedder=str(row["embedder"]),
             vector=unpacked(row["vector"]),
         )
-    except (ValueError, TypeError, KeyError, CallRefused):
+    except (ValueError, TypeError, KeyError, OverflowError, OSError, CallRefused):
         log.warning("damaged plan passed over", extra={"row": row["id"]})
         return None

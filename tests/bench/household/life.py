@@ -257,6 +257,7 @@ async def open_life(
             base_url=base_url,
             metnos_engine="metis",
             metnos_memory=memory,
+            metnos_embedder="hashing",
             metnos_photon_url=photon,
             metnos_guest_turns_per_hour=0,
             metnos_guest_tokens_per_day=0,
