@@ -14,6 +14,7 @@ import pytest
 from bot.app import House, open_house
 from bot.console.app import build_app
 from bot.console.guard import Guard
+from core.clock import Clock
 from core.messages import Actor
 from core.store import actors
 from core.store import console as console_store
@@ -94,9 +95,11 @@ def browser(app: Any) -> httpx.AsyncClient:
 
 
 @asynccontextmanager
-async def open_console(tmp_path: Path, **overrides: Any) -> AsyncIterator[Console]:
+async def open_console(
+    tmp_path: Path, *, clock: Clock | None = None, **overrides: Any
+) -> AsyncIterator[Console]:
     settings = house_settings(tmp_path, **overrides)
-    async with open_house(settings, "test") as house:
+    async with open_house(settings, "test", clock=clock) as house:
         async with house.stores.main.write() as tx:
             host = await actors.ensure_local_host(tx, house.clock)
         engine = QuietEngine()
