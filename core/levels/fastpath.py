@@ -9,7 +9,7 @@ any other.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -70,12 +70,12 @@ class Hit:
 
 @dataclass(slots=True)
 class _Asked:
-    """What is looked for, and the vector of its words once somebody has asked for it."""
+    """What is looked for; the vector of its words and the floor once somebody has asked."""
 
     meaning: Meaning
     exact: str
     unwanted: frozenset[str]
-    floor: float | None
+    floor: float | None = None
     vector: Vector | None = None
     embedded: bool = False
 
@@ -99,20 +99,17 @@ class Fastpath:
         if refusal is not None:
             return None
         meaning, exact = meaning_of(context.request), reuse.exact_key(context.request)
-        floor = None
         try:
             async with self._stores.memory.read() as tx:
                 rows = await _candidates(tx, context.actor.id, meaning, exact)
                 unwanted = await disliked.plans(tx, context.actor.id, exact, self._clock.now())
-                if any(row.lesson.meaning and row.lesson.exact != exact for row in rows):
-                    floor = await self._nearness.floor(tx)
-            return await self._first(context, _Asked(meaning, exact, unwanted, floor), rows)
+            return await self._first(context, _Asked(meaning, exact, unwanted), rows)
         except StoreError as exc:
             log.warning("memory not read", extra={"detail": exc.detail})
             return None
 
     async def _first(
-        self, context: TurnContext, asked: _Asked, rows: Sequence[StoredPlan]
+        self, context: TurnContext, asked: _Asked, rows: Iterator[StoredPlan]
     ) -> Hit | None:
         refused: list[tuple[StoredPlan, str]] = []
         hit: Hit | None = None
@@ -138,9 +135,12 @@ class Fastpath:
     async def _far(self, context: TurnContext, asked: _Asked, row: StoredPlan) -> str | None:
         """Why a row of this meaning is too far from the request; None: it is near. The request
         is embedded once, and only when there is such a row."""
-        if not asked.embedded and asked.floor is not None:
-            asked.vector = await self._nearness.vector_of(reuse.normal(context.request))
-        asked.embedded = True
+        if not asked.embedded:
+            asked.embedded = True
+            async with self._stores.memory.read() as tx:
+                asked.floor = await self._nearness.floor(tx)
+            if asked.floor is not None:
+                asked.vector = await self._nearness.vector_of(reuse.normal(context.request))
         return self._nearness.refusal(row, asked.vector, asked.floor)
 
     async def _note(
@@ -295,7 +295,7 @@ def _quoted(context: TurnContext) -> str:
 
 async def _candidates(
     tx: Transaction, actor_id: str, meaning: Meaning, exact: str
-) -> list[StoredPlan]:
+) -> Iterator[StoredPlan]:
     """The rows that may serve a request of this meaning and these words."""
     shape, wording, same = reuse.keys_of(meaning)
     return await plan_cache.candidates(

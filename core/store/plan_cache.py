@@ -7,7 +7,7 @@ all, for everybody. What may be kept and what may serve is `core.levels.reuse`'s
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -102,9 +102,10 @@ async def keep(
 
 async def candidates(
     tx: Transaction, actor_id: str, *, exact: str, shape: str, wording: str, meaning: str
-) -> list[StoredPlan]:
+) -> Iterator[StoredPlan]:
     """Rows that may serve: the same words first, then the same shape, then the same meaning;
     among each, approved and often used ones first. Rows of others only where they hold no value.
+    Each is read when it is asked for, which may be after the transaction.
 
     A damaged row, or one of a later version, is passed over.
     """
@@ -128,7 +129,7 @@ async def candidates(
             "meaning": meaning,
         },
     )
-    return [plan for row in rows if (plan := _plan(row)) is not None]
+    return (plan for row in rows if (plan := _plan(row)) is not None)
 
 
 async def get(tx: Transaction, plan_id: int) -> StoredPlan | None:

@@ -160,7 +160,7 @@ async def _searches(stores: Stores, request: str) -> list[float]:
         begun = time.perf_counter()
         shape, wording, same = keys_of(meaning_of(request))
         async with stores.memory.read() as tx:
-            found = await plan_cache.candidates(
+            rows = await plan_cache.candidates(
                 tx,
                 "anna",
                 exact=exact_key(request),
@@ -168,7 +168,8 @@ async def _searches(stores: Stores, request: str) -> list[float]:
                 wording=wording,
                 meaning=same,
             )
+        found = next(rows, None)
         spent.append(time.perf_counter() - begun)
-        if not found:
+        if found is None:
             raise ValueError(f"nothing found for {request!r}")
     return spent
