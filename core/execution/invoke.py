@@ -28,6 +28,7 @@ from core.execution import (
     grounding,
     guards,
     keeping,
+    machine,
     policy,
     secret_args,
     sources,
@@ -228,6 +229,7 @@ class Gate:
         document |= await whereabouts.told_to(
             manifest, self.stores, context, self.clock.now(), attempt.decision
         )
+        document |= await machine.told_to(manifest)
         observation = await self.cage.run(
             executor,
             context.catalog.sdk,

@@ -28,6 +28,8 @@ class Call:
     `accounts`: the person's accounts that this call may use, each `{"name", "kind", …}` with its
     settings and its secret; the one that was asked for, else all of the kinds that the manifest
     names. Say no value of theirs in an observation but `name` and `address`.
+    `machine`: what the engine saw of this machine, of `host` and `processes` what the manifest's
+    `system:read` names.
     `mode`: "run", or "preview" when nothing may be changed.
     """
 
@@ -51,6 +53,7 @@ class Call:
         self.closed: dict[str, Any] = dict(document.get("closed") or {})
         self.services: dict[str, str] = dict(document.get("services") or {})
         self.accounts: tuple[dict[str, Any], ...] = tuple(document.get("accounts") or ())
+        self.machine: dict[str, Any] = dict(document.get("machine") or {})
         where = dict(document.get("whereabouts") or {})
         self.about: str = where.get("about", "elsewhere")
         self.position: dict[str, Any] | None = where.get("position")

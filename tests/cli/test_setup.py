@@ -13,6 +13,7 @@ import pytest
 from bot.cli import env_file
 from core.config import load_settings
 from tests.cli.conftest import Cli
+from tests.support.executors import SHIPPED
 from tests.support.harness import Harness
 
 
@@ -53,7 +54,7 @@ def test_setup_makes_a_private_home_with_key_executors_and_database(cli: Cli) ->
     assert mode_of(cli.home / "private" / "keys" / "owner.key") == 0o600
     assert mode_of(cli.home / "private" / "metnos.db") == 0o600
     assert (cli.home / "executors" / "get_now" / "manifest.sig").is_file()
-    assert "14 signed now" in ran.out
+    assert f"{len(SHIPPED)} signed now" in ran.out
 
 
 def test_setup_twice_changes_nothing_and_says_so_in_one_line(cli: Cli) -> None:

@@ -22,6 +22,7 @@ from core.catalog.staging import StageReport, stage
 from core.config import Settings
 
 REPO = Path(__file__).parents[2]
+SHIPPED = sorted(path.parent.name for path in REPO.glob("executors/[!_]*/manifest.toml"))
 
 MANIFEST = """\
 format = "metnos.executor/1"

@@ -96,6 +96,8 @@ def call_document(
     closed: Mapping[str, Any] | None = None,
     services: Mapping[str, str] | None = None,
     whereabouts: Mapping[str, Any] | None = None,
+    accounts: Sequence[Mapping[str, Any]] = (),
+    machine: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A call document as the gate writes it."""
     return {
@@ -116,6 +118,8 @@ def call_document(
         "private_hosts": list(private_hosts),
         "services": dict(services or {}),
         "whereabouts": dict(whereabouts or {}),
+        "accounts": [dict(account) for account in accounts],
+        "machine": dict(machine or {}),
         "user_agent": "Metnos/0.1 (test)",
     }
 
