@@ -21,8 +21,11 @@ from selenium.webdriver.support.ui import WebDriverWait
 from bot.app import load_texts
 from core.store import plan_cache
 from tests.console.conftest import Console, open_console
+from tests.console.test_served import free_port, link_of
 from tests.support import browser
 from tests.support.past import Past, invent
+from tests.support.scripted_model import Rule
+from tests.support.world import open_world
 
 pytestmark = [
     pytest.mark.needs_chromium,
@@ -67,6 +70,42 @@ async def test_console_is_gone_through_by_a_person_on_a_phone_and_at_a_desk(
 
         async with console.house.stores.memory.read() as tx:
             assert await plan_cache.count(tx) == (0, 0)
+
+
+def test_host_comes_by_the_link_from_telegram_and_takes_a_plan_away(tmp_path: Path) -> None:
+    rules = [
+        Rule(user="che ore", after=0, calls=[("get_now", {})]),
+        Rule(user="che ore", after=1, text="Ecco."),
+    ]
+    place = {"METNOS_CONSOLE": "on", "METNOS_CONSOLE_PORT": str(free_port())}
+    with open_world(tmp_path, rules, METNOS_MEMORY="1", **place) as world:
+        world.telegram.start_bot()
+        anna = world.host()
+
+        def ask() -> int:
+            """What a request costs: requests at the model."""
+            before, lines = len(world.model.asked), len(world.log_lines())
+            world.telegram.say(anna, "che ore sono?")
+            world.wait_for(lambda: len(world.log_lines()) > lines, what="the answer")
+            return len(world.model.asked) - before
+
+        assert ask() > 0
+        assert ask() == 0
+        with browser.open_browser() as driver:
+            link = link_of(world, anna)
+            _enter(driver, link.partition("/enter")[0], link.rpartition("/")[2])
+            driver.find_element("css selector", "header nav a[href='/turns']").click()
+            _wait(driver, lambda: driver.find_elements("css selector", "table.list"))
+            assert [row.text for row in driver.find_elements("css selector", "td.main")] == [
+                "che ore sono?",
+                "che ore sono?",
+            ]
+            driver.find_element("css selector", "td.main a").click()
+            _wait(driver, lambda: driver.find_elements("css selector", "ol.timeline"))
+            assert "get_now" in driver.find_element("css selector", "ol.timeline").text
+            _forget_one_plan(driver, link.partition("/enter")[0], "it")
+            assert browser.complaints(driver) == []
+        assert ask() > 0
 
 
 def _visit(base: str, secret: str, past: Past, shots: Path | None) -> None:

@@ -15,7 +15,7 @@ from bot.console.ports import Missing, Outcome, Page, Shown, Visit
 from bot.console.story import story_of
 from core.execution.undo_steps import UNDO_LAST_TURN
 from core.messages import FinalKind
-from core.redaction import redact
+from core.redaction import hide_handles, redact
 from core.store import effects, feedback, suspensions, turn_pages, turns
 from core.store.turn_log import TurnLog
 from core.store.turns import StoredTurn
@@ -117,8 +117,8 @@ async def one(visit: Visit) -> Outcome:
             "kind": row.kind.value if row.kind else _open_kind(row.state),
             "name": people.name(turn.actor_id),
             "place": place_of(turn.conversation),
-            "request": redact(turn.request, secrets),
-            "answer": redact(turn.answer or "", secrets),
+            "request": hide_handles(redact(turn.request, secrets)),
+            "answer": hide_handles(redact(turn.answer or "", secrets)),
             "story": story,
             "why": visit.words.fault,
             "undone_at": undone_at,
