@@ -136,20 +136,21 @@ def short(text: str, most: int = 120) -> str:
 
 def _lines_of(log: TurnLog, turn: StoredTurn) -> list[dict[str, object]]:
     """The lines of a turn's segments in order: of the log, and the one that is not in it yet."""
-    begun = turn.started_at
-    ended = turn.ended_at or begun + dt.timedelta(days=1)
     found: dict[int, dict[str, object]] = {}
-    last = turn.log_day or ended.date()
-    days = [last]
-    if turn.segment > 1:
-        # By the person's clock a turn may have begun on the day before the one here.
-        first = max(begun.date() - dt.timedelta(days=1), last - dt.timedelta(days=_MOST_DAYS))
-        days = [first + dt.timedelta(days=n) for n in range((last - first).days + 1)]
-    for day in days:
-        for line in log.lines_of(turn.id, day, since=begun, until=ended):
-            found[_segment(line)] = line
     if turn.log_line:
         found[_segment(turn.log_line)] = dict(turn.log_line)
+    if turn.log_day is None:
+        return list(found.values())
+    begun = turn.started_at
+    ended = turn.ended_at or begun + dt.timedelta(days=1)
+    # By the person's clock a turn may have begun on the day before the one here.
+    first = begun.date() - dt.timedelta(days=1) if turn.segment > 1 else turn.log_day
+    for back in range(min((turn.log_day - first).days, _MOST_DAYS) + 1):
+        if len(found) >= turn.segment:
+            break
+        day = turn.log_day - dt.timedelta(days=back)
+        for line in log.lines_of(turn.id, day, since=begun, until=ended):
+            found.setdefault(_segment(line), line)
     return [found[number] for number in sorted(found)]
 
 
