@@ -81,6 +81,8 @@ class ErrorCode(StrEnum):
     MANY_NAMES = "many_names"
     NOT_TEXT = "not_text"
     OTHER_ENCODING = "other_encoding"
+    DAMAGED = "damaged"
+    PASSWORD_NEEDED = "password_needed"  # noqa: S105 - a code, not one
     NAME_TOO_LONG = "name_too_long"
     PERMISSION_DENIED = "permission_denied"
     TOO_LARGE = "too_large"

@@ -12,7 +12,7 @@ from typing import Any
 from core.catalog.manifest_types import MANIFEST_LANGS, Answer, BirthTest, Capability, Limits
 from core.catalog.toml_table import TomlTable, invalid
 
-_ARG_TYPES = "path url datetime window duration size number person place span secret free"
+_ARG_TYPES = "path url datetime window duration size number person place span label secret free"
 _CAPABILITIES = """
 fs:read fs:write network:http compute:pure metnos:read metnos:write mail:read mail:send mail:write
 channel:out time:read system:read system:admin index:read code:exec llm:local llm:online

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -32,10 +32,10 @@ EVERYDAY = (
     "get_urls",
 )
 BLOCK = 3
-# Beyond so many tools the plan prompt holds part of them.
-MOST_LISTED = 60
 # A tool is needed when it has this share of the points of the best one, else it is an echo.
 _NEEDED = 0.5
+# A tool with a qualifier is meant when it has this share of the points of the one without.
+_ECHO = 0.8
 # Points below which a clause speaks of nothing.
 _SPOKEN_OF = 10.0
 # Half of the everyday tools are never pushed out.
@@ -66,9 +66,9 @@ class Candidates:
             return tuple(names)
         index = self._index_of(context.catalog)
         ranked = prefilter.rank(context.request, index, k_max=k_max)
-        least = max(_NEEDED * ranked[0].score, 1)
-        leading = _leading(context.request, index)
-        needed = [one.name for one in ranked if one.score >= least or one.name in leading]
+        points = {one.name: float(one.score) for one in ranked}
+        leading = _leading(context.request, index) | _clear(points, least=1.0)
+        needed = [one.name for one in ranked if one.name in leading]
         return stable_choice(names, [*needed, *_sources(needed, index)], most=k_max)
 
     def best(self, context: TurnContext, *, k_max: int) -> tuple[str, ...]:
@@ -80,11 +80,6 @@ class Candidates:
         ranked = prefilter.choose(context.request, self._index_of(context.catalog), k_max=k_max)
         filled = dict.fromkeys([*ranked, *(name for name in EVERYDAY if name in names)])
         return tuple(sorted(list(filled)[:k_max]))
-
-    def listed(self, context: TurnContext) -> tuple[str, ...]:
-        """What a prompt that lists the whole catalogue names, by name: all, up to sixty; of more
-        the part that the request needs."""
-        return tuple(sorted(self.choose(context, k_max=MOST_LISTED)))
 
     def traits(self, context: TurnContext) -> Traits:
         """What the pre-filter sees in a request: clauses, and verbs and objects of its best."""
@@ -148,10 +143,21 @@ def _leading(request: str, index: prefilter.PrefilterIndex) -> set[str]:
     """The tools that one of the request's clauses speaks of, each clause measured by its own."""
     found: set[str] = set()
     for clause in index.clauses(request):
-        points = index.points(clause)
-        least = max([_NEEDED * most for most in points.values()], default=0.0)
-        found |= {index.names[n] for n, own in points.items() if own >= max(least, _SPOKEN_OF)}
+        points = {index.names[n]: own for n, own in index.points(clause).items()}
+        found |= _clear(points, least=_SPOKEN_OF)
     return found
+
+
+def _clear(points: Mapping[str, float], *, least: float) -> set[str]:
+    """The tools with a good share of the most points, but for those that are only the echo of a
+    plainer one: `find_files` brings `find_files_hash` along whatever is looked for."""
+    most = max(points.values(), default=0.0)
+    return {
+        name
+        for name, own in points.items()
+        if own >= max(_NEEDED * most, least)
+        and own >= _ECHO * points.get("_".join(name.split("_")[:2]), 0.0)
+    }
 
 
 def _sources(needed: Sequence[str], index: prefilter.PrefilterIndex) -> list[str]:

@@ -110,6 +110,8 @@ def trace(plan: Plan, meaning: Meaning, manifests: Mapping[str, Manifest]) -> Tr
                 raise NotKept("untraced_time")
             elif _is_implied(leaf, kind, meaning):
                 worded = True
+            elif kind == "label":
+                why = why or "untraced_label"
             elif kind in _MEASURING | _MOVING or _has_free_number(leaf, meaning.values):
                 why = why or f"untraced_{kind}"
             elif manifest is not None and manifest.is_mutating:

@@ -16,7 +16,12 @@ _ALSO = {
     "extension": ("ext",), "estensione": ("ext",), "type": ("ext", "media_type", "kind"),
     "filename": ("name",), "file_name": ("name",), "nome": ("name",), "titolo": ("title",),
     "date": ("modified",), "data": ("date", "modified"), "mtime": ("modified",),
-    "modified_at": ("modified",), "percorso": ("path",), "file": ("path",),
+    "modified_at": ("modified",), "percorso": ("path",), "file": ("path", "name"),
+    "data di modifica": ("modified",), "ultima modifica": ("modified",),
+    "sha-256": ("sha256",), "sha 256": ("sha256",),
+    **dict.fromkeys(
+        ("hash", "impronta", "checksum", "digest"), ("sha256", "sha512", "sha1", "md5")
+    ),
 }  # fmt: skip
 
 

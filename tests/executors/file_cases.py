@@ -12,8 +12,22 @@ from executors._sdk.call import Call
 from executors._sdk.result import Failure, failure, from_exception
 from tests.support.run_executor import TREE, call_document, run_executor
 
-NAMES = ("find_files", "read_files", "write_files", "list_dirs", "move_files", "delete_files")
-CHANGING = ("write_files", "move_files", "delete_files")
+CHANGING = (
+    "write_files",
+    "move_files",
+    "delete_files",
+    "create_files_spreadsheet",
+    "write_files_spreadsheet",
+)
+NAMES = (
+    "find_files",
+    "read_files",
+    "list_dirs",
+    "compute_signatures",
+    "find_files_hash",
+    "read_files_spreadsheet",
+    *CHANGING,
+)
 
 
 def run(

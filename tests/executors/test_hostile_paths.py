@@ -198,6 +198,10 @@ def _calls(name, path, root):
             return [{"base_path": path}, {"patterns": [path]}]
         case "list_dirs":
             return [{"path": path}, {"path": path, "recursive": True}]
+        case "find_files_hash":
+            return [{"base_path": path}, {"base_path": str(root / "dir"), "other_paths": [path]}]
+        case "create_files_spreadsheet" | "write_files_spreadsheet":
+            return [{"path": path, "rows": [["x"]]}]
         case "read_files":
             return [{"paths": [path]}, {"entries": [{"path": path}], "tail_lines": 1}]
         case "write_files":

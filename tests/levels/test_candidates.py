@@ -118,6 +118,5 @@ async def test_what_is_chosen_for_a_request_holds_what_it_names(catalog):
     for chosen in (
         Candidates().choose(context, k_max=12),
         Candidates().best(context, k_max=5),
-        Candidates().listed(context),
     ):
         assert {"read_files", "get_urls"} <= set(chosen)

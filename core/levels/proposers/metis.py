@@ -35,6 +35,8 @@ from core.plan import FINAL_ANSWER, Plan, Step, steps_used
 from core.turn_state import TurnState
 
 MOST_CANDIDATES = 24  # they cost no tokens: the schema is not in the prompt
+# Lines about tools, and their characters: with them a request stays below 2000 tokens.
+MOST_LISTED, MOST_CHARS = 60, 4600
 MOST_WORDS = 120  # tokens of an answer that no tool is needed for
 
 
@@ -145,13 +147,24 @@ class MetisProposer:
         system = self._prompts.render(
             "plan_metis",
             context.lang,
-            tools=tool_lines(context.catalog, self._candidates.listed(context), context.lang),
+            tools=self._lines(context),
         )
         messages = briefing.opening(context, self._prompts, self._texts, system=system)
         if advice:
             messages.append(Message("system", advice))
         messages.append(Message("user", context.request))
         return ChatRequest(tuple(messages), schema=plan_schema(wish))
+
+    def _lines(self, context: TurnContext) -> list[str]:
+        """A line for each tool; of a catalogue that is too long for a prompt as many as fit, those
+        of every day first and then what the request needs."""
+        catalog, lang = context.catalog, context.lang
+        lines = tool_lines(catalog, sorted(catalog.offered), lang)
+        chars = sum(len(line) + 1 for line in lines)
+        if len(lines) <= MOST_LISTED and chars <= MOST_CHARS:
+            return lines
+        room = min(MOST_LISTED, MOST_CHARS * len(lines) // chars)
+        return tool_lines(catalog, self._candidates.choose(context, k_max=room), lang)
 
     def _wish(self, context: TurnContext, names: tuple[str, ...]) -> Wish:
         points, clauses = self._candidates.relevance(context)
