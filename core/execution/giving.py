@@ -1,4 +1,4 @@
-"""Files that a person asks to be given: whether they do, and which of those that the steps named.
+"""Files that a person asks to be given, or made for them: which of those that the steps named.
 
 Only regular files within the actor's own folders, under their one name; where they go is the
 channel's. Looks at the file system, opens nothing.
@@ -19,7 +19,7 @@ from core.execution.paths import Scope, canonical_path
 from core.execution.policy import is_spoken_of
 from core.messages import Attachment
 from core.turn_state import StepRecord
-from core.vocabulary import verb_of
+from core.vocabulary import object_of, verb_of
 
 # As many as one album holds.
 MOST_GIVEN = 10
@@ -87,17 +87,23 @@ def wants_files(request: str) -> bool:
 
 def given(request: str, steps: Sequence[StepRecord], scope: Scope) -> Given:
     """The files to give: those that the last step with any named; of these the ones that the
-    request names, if it names some. None where the person did not ask for files."""
-    if not wants_files(request):
-        return Given()
+    request names, if it names some. Where the person did not ask for files, only those that a step
+    made for them: a document that is wished for is wished to be seen."""
+    wanted = wants_files(request)
     for record in reversed(steps):
         if not record.observation.ok or verb_of(record.tool) == "delete":
+            continue
+        if not wanted and not _makes_documents(record.tool):
             continue
         found = list(dict.fromkeys(_files(record, scope)))
         named = [file for file in found if is_spoken_of(file.path, [request])]
         if chosen := named or found:
             return Given(tuple(chosen[:MOST_GIVEN]), len(chosen))
     return Given()
+
+
+def _makes_documents(tool: str) -> bool:
+    return verb_of(tool) == "create" and object_of(tool) == "files"
 
 
 def _files(record: StepRecord, scope: Scope) -> Iterator[Attachment]:

@@ -37,9 +37,11 @@ _LEANING = re.compile(
     r"""(?ix)
       ^\W*(?: e | ed | and | anche | also | poi | then | invece | instead | ma | but | o | or )\b
     | \b(?: quell[oaie] | those ) \b (?! \s+ (?: che | con | that | which | with )\b )
-    | \b(?: lo\ stesso | la\ stessa | ess[oaie] | l'altr[oa] | the\ same
-      | the\ other | ultim[oa]\ (?:risultato|risposta) | ancora\ una\ volta | di\ nuovo
-      | again )\b
+    | \b(?: lo\ stesso | la\ stessa | the\ same )\b
+      (?! \s+ (?: contenut[oi] | nome | hash | impronta | dimensione | contents? | name
+      | size )\b )
+    | \b(?: ess[oaie] | l'altr[oa] | the\ other | ultim[oa]\ (?:risultato|risposta)
+      | ancora\ una\ volta | di\ nuovo | again )\b
     | \b that \b (?<!those\ that) (?! \s*'?\s*(?:is|s|was|are|were|has|have|contain\w*)\b )
     | \b(?: quest[oaie] | this | these )\b (?! \s+\w )"""
 )

@@ -32,7 +32,8 @@ def run(call: Call) -> dict[str, Any]:
     entry |= {"rows": len(table.rows), "columns": len(table.header), "name": spot.place.name}
     if spot.wanted is not None:
         entry["wanted"] = spot.wanted.path
-    return done([entry], cut_cells=table.cut, truncated=table.cut > 0)
+    cut = {"cut_cells": table.cut} if table.cut else {}
+    return done([entry], **cut)
 
 
 def preview(call: Call) -> dict[str, Any]:

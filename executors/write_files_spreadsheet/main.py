@@ -29,7 +29,8 @@ def run(call: Call) -> dict[str, Any]:
         return done([])
     entry = making.put(call, made.place, [made.data])
     entry |= {"rows": len(made.table.rows), "first_row": made.first_row, "name": made.place.name}
-    return done([entry], cut_cells=made.table.cut, truncated=made.table.cut > 0)
+    cut = {"cut_cells": made.table.cut} if made.table.cut else {}
+    return done([entry], **cut)
 
 
 def preview(call: Call) -> dict[str, Any]:

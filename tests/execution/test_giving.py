@@ -111,6 +111,19 @@ def test_nothing_goes_along_unasked(scope: Scope) -> None:
     assert names("trova a.pdf", found(make(scope, "a.pdf")), scope=scope) == []
 
 
+def test_document_that_was_made_goes_along_unasked_but_not_what_was_only_read(
+    scope: Scope,
+) -> None:
+    made, read = make(scope, "foglio.xlsx"), make(scope, "a.pdf")
+    steps = [
+        found(read),
+        found(made, tool="create_files_spreadsheet", number=2),
+        found(read, tool="write_files", number=3),
+    ]
+
+    assert names("crea un foglio dei pdf", *steps, scope=scope) == ["foglio.xlsx"]
+
+
 def test_no_more_than_an_album_goes_along_and_the_rest_is_counted(scope: Scope) -> None:
     paths = [make(scope, f"{n:02}.txt") for n in range(MOST_GIVEN + 5)]
 

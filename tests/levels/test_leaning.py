@@ -20,12 +20,14 @@ open it and read it
 show me that
 zip that and send it
 put a.txt into it
+do the same for B
 and the pdfs?
 """.strip().splitlines()
 STANDS = """
 trova a.txt e cancellalo
 elenca i file che non sono pdf
 tieni solo quelli che contengono x
+confronta A e B e mostra i file che hanno lo stesso contenuto
 leggimi il file modificato più di recente
 i file locali
 find a.txt and delete it
@@ -34,6 +36,7 @@ what time is it?
 list the files that are not pdfs
 read the file that was changed last
 keep only those that contain x
+compare A and B and show the files that have the same content
 """.strip().splitlines()
 
 
