@@ -17,13 +17,14 @@ from core.levels.champions import Ranked, Status, Tally
 from core.plan import Plan
 from core.store import antis, observations
 from core.store.database import Row, Transaction
-from core.store.encoding import dump_json, load_object
+from core.store.encoding import as_text, dump_json, load_object
 from core.store.observations import Observed
 from core.turn_state import Remembered
 
 log = logging.getLogger(__name__)
 
 VERSION = 1
+_MOST_COUNTED = 2**31
 _MOST_SERVING = 50
 
 
@@ -293,27 +294,24 @@ def _champion(row: Row) -> Champion | None:
         plan = Plan.from_json(load_object(row["plan_json"]))
         if not plan.steps:
             raise ValueError("a plan without steps")
+        up, down, ran, broke = counts = [int(row[n]) for n in ("up", "down", "ran", "broke")]
+        if not 0 <= min(counts) <= max(counts) < _MOST_COUNTED:
+            raise ValueError("no counts")
         return Champion(
-            intent=row["intent"],
-            said=row["said"],
-            cluster=row["cluster"],
-            lang=row["lang"],
+            intent=as_text(row["intent"]),
+            said=as_text(row["said"]),
+            cluster=as_text(row["cluster"]),
+            lang=as_text(row["lang"]),
             plan=plan,
-            way=row["way"],
-            fingerprint=row["fingerprint"],
+            way=as_text(row["way"]),
+            fingerprint=as_text(row["fingerprint"]),
             status=Status(row["status"]),
             is_champion=bool(row["is_champion"]),
-            tally=Tally(
-                int(row["up"]),
-                int(row["down"]),
-                int(row["ran"]),
-                int(row["broke"]),
-                float(row["latency_ms"]),
-            ),
-            tools=row["tools"],
-            families=row["families"],
-            taught_by=row["taught_by"],
-            why=row["why"],
+            tally=Tally(up, down, ran, broke, float(row["latency_ms"])),
+            tools=as_text(row["tools"]),
+            families=as_text(row["families"]),
+            taught_by=as_text(row["taught_by"]),
+            why=as_text(row["why"]),
             created_at=from_ts(row["created_at"]),
             used_at=None if row["used_at"] is None else from_ts(row["used_at"]),
             changed_at=from_ts(row["changed_at"]),

@@ -67,3 +67,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [_plain(item) for item in value]
     return value
+
+
+def as_text(value: Any) -> str:
+    """A cell that holds text. Raises `ValueError` for bytes and numbers, which a damaged row may
+    have there."""
+    if not isinstance(value, str):
+        raise ValueError("no text")
+    return value

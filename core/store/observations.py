@@ -17,7 +17,7 @@ from core.levels.champions import Tally, Verdict
 from core.levels.vectors import Vector, packed, unpacked
 from core.plan import Plan
 from core.store.database import Row, Transaction
-from core.store.encoding import dump_json, load_object
+from core.store.encoding import as_text, dump_json, load_object
 
 log = logging.getLogger(__name__)
 
@@ -245,23 +245,23 @@ def _observed(row: Row) -> Observed | None:
     """A row as it is read; None when it is damaged, which is logged and no error."""
     try:
         return Observed(
-            turn_id=row["turn_id"],
-            actor_id=row["actor_id"],
-            lang=row["lang"],
-            intent=row["intent"],
-            said=row["said"],
-            cluster=row["cluster"],
+            turn_id=as_text(row["turn_id"]),
+            actor_id=as_text(row["actor_id"]),
+            lang=as_text(row["lang"]),
+            intent=as_text(row["intent"]),
+            said=as_text(row["said"]),
+            cluster=as_text(row["cluster"]),
             plan=Plan.from_json(load_object(row["plan_json"])),
-            way=row["way"],
-            fingerprint=row["fingerprint"],
-            tools=row["tools"],
-            families=row["families"],
-            level=row["level"],
+            way=as_text(row["way"]),
+            fingerprint=as_text(row["fingerprint"]),
+            tools=as_text(row["tools"]),
+            families=as_text(row["families"]),
+            level=as_text(row["level"]),
             latency_ms=int(row["latency_ms"]),
             at=from_ts(row["at"]),
             verdict=Verdict(row["verdict"]),
             verdict_at=None if row["verdict_at"] is None else from_ts(row["verdict_at"]),
-            exact=row["exact"],
+            exact=as_text(row["exact"]),
             id=int(row["id"]),
         )
     except (ValueError, TypeError, KeyError, OverflowError, OSError, CallRefused):

@@ -19,7 +19,7 @@ from core.levels.tracing import Binding
 from core.levels.vectors import Vector, packed, unpacked
 from core.plan import Plan
 from core.store.database import Row, Transaction
-from core.store.encoding import dump_json, load_json, load_object
+from core.store.encoding import as_text, dump_json, load_json, load_object
 from core.turn_state import Remembered
 
 log = logging.getLogger(__name__)
@@ -321,18 +321,18 @@ def _plan(row: Row) -> StoredPlan | None:
         bindings: Any = load_json(row["bindings_json"])
         values: Any = load_json(row["values_json"])
         lesson = Lesson(
-            text=str(row["text"]),
+            text=as_text(row["text"]),
             plan=Plan.from_json(load_object(row["plan_json"])),
             bindings=tuple(Binding.from_json(one) for one in bindings),
             values=tuple((str(kind), str(text)) for kind, text in values),
-            exact=row["exact"],
-            shape=row["shape"],
-            wording=row["wording"],
-            meaning=row["meaning"],
-            tools=row["tools"],
-            families=row["families"],
+            exact=as_text(row["exact"]),
+            shape=as_text(row["shape"]),
+            wording=as_text(row["wording"]),
+            meaning=as_text(row["meaning"]),
+            tools=as_text(row["tools"]),
+            families=as_text(row["families"]),
             changes=bool(row["changes"]),
-            why_exact=row["why_exact"],
+            why_exact=as_text(row["why_exact"]),
         )
         if not lesson.plan.steps or any(
             not 0 <= b.step < len(lesson.plan.steps) or not 0 <= b.value < len(lesson.values)
@@ -341,15 +341,15 @@ def _plan(row: Row) -> StoredPlan | None:
             raise ValueError("bindings lead nowhere")
         return StoredPlan(
             id=int(row["id"]),
-            actor_id=row["actor_id"],
-            lang=row["lang"],
+            actor_id=as_text(row["actor_id"]),
+            lang=as_text(row["lang"]),
             lesson=lesson,
             approved=bool(row["approved"]),
             uses=int(row["uses"]),
             learnt_at=from_ts(row["learnt_at"]),
             used_at=None if row["used_at"] is None else from_ts(row["used_at"]),
-            why=row["why"],
-            turn_id=row["turn_id"],
+            why=as_text(row["why"]),
+            turn_id=as_text(row["turn_id"]),
             embedder=str(row["embedder"]),
             vector=unpacked(row["vector"]),
         )

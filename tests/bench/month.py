@@ -1,10 +1,11 @@
 """A month of a household: how much memory spares, and whether it ever serves what was not asked.
 
-`python -m tests.bench month [--seed N] [--turns 2000]`: three people, a host and two guests, ask
-120 kinds of requests (Zipf) with changing values, in several wordings and both languages; one
-model plan in twenty is wrong and voted down; programs are signed anew now and then, and once a new
-one comes into a family. What runs is compared with what is right for that very request: `wrong`
-counts what memory served and should not have. The same month is lived once more without memory.
+`python -m tests.bench month [--seed N] [--turns 2000] [--svg FILE] [--alone]`: three people, a
+host and two guests, ask 120 kinds of requests (Zipf) with changing values, in several wordings and
+both languages; one model plan in twenty is wrong and voted down; programs are signed anew now and
+then, and once a new one comes into a family. What runs is compared with what is right for that
+very request: `wrong` counts what memory served and should not have. The same month is lived once
+more without memory.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.figures import spread, times
+from tests.bench.household.drawing import draw
 from tests.bench.household.life import MODEL, Lived, open_life
 from tests.bench.household.script import DAYS, write_month
 from tests.executors.photon_server import photon_server
@@ -32,7 +34,8 @@ def run(argv: Sequence[str] = ()) -> dict[str, Any]:
     parser = argparse.ArgumentParser(prog="month")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--turns", type=int, default=TURNS)
-    parser.add_argument("--alone", action="store_true", help="not once more without memory")
+    parser.add_argument("--alone", action="store_true", help="only with memory")
+    parser.add_argument("--svg", type=Path, help="where to draw the days, tokens and times")
     options = parser.parse_args(argv)
     turns = times(options.turns, least=10)
     with_memory = live(options.seed, turns, memory=True)
@@ -43,6 +46,8 @@ def run(argv: Sequence[str] = ()) -> dict[str, Any]:
             "without_memory": without,
             "spared": round(1 - figures["tokens"]["with_memory"] / without, 4),
         }
+    if options.svg is not None:
+        figures["drawn"] = [str(place) for place in draw(figures, options.svg)]
     return figures
 
 

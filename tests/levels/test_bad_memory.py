@@ -175,10 +175,10 @@ async def looked_at(memory: Memory) -> None:
     assert hit.plan == deleting("bozza.txt")
 
 
-def asked(request: str) -> StoredTurn:
+def asked(request: str, turn_id: str = "") -> StoredTurn:
     now = SystemClock().now()
     return StoredTurn(
-        id=turn_of(request).turn_id,
+        id=turn_id or turn_of(request).turn_id,
         inbound_id="",
         actor_id=ANNA.id,
         conversation="terminal:anna",

@@ -16,6 +16,7 @@ from typing import Any
 
 from bot.app import House, open_house
 from core.execution.invoke import Gate
+from core.levels.autopath import Autopath
 from core.levels.fastpath import Fastpath
 from core.messages import (
     Button,
@@ -110,9 +111,9 @@ class Life:
         """What the house does by itself, once a day here."""
         now = self.clock.now()
         await upkeep.tidy(self.house.stores, now)
-        await Fastpath(self.house.stores, self.clock).age(
-            list(self.house.loader.current().executors)
-        )
+        tools = list(self.house.loader.current().executors)
+        await Fastpath(self.house.stores, self.clock).age(tools)
+        await Autopath(self.house.stores, self.clock).age(tools)
         async with self.house.stores.main.write() as tx:
             for actor_id in self.ids.values():
                 here = Position(lat=44.6, lon=10.9, source=Source.SHARED, at=now)
