@@ -183,6 +183,7 @@ def _forget_one_plan(driver: Any, base: str, lang: str) -> None:
 def _flush(driver: Any, base: str, lang: str) -> None:
     for word, done in (("no", "flush_left"), (TEXTS.say("cli.plans.flush_word", lang), "flushed")):
         driver.get(f"{base}/praxis")
+        driver.find_element("css selector", "form.sure input[name=which][value=all]").click()
         field = driver.find_element("css selector", "form.sure input[name=word]")
         field.send_keys(word)
         field.find_element("xpath", "./ancestor::form//button").click()
