@@ -131,14 +131,14 @@ async def open_house(
                 proposers=proposers,
             ),
             turn_log=TurnLog(settings.metnos_home / "turns"),
-            memory=memory_of(settings, stores, now, texts, stack),
+            memory=await memory_of(settings, stores, now, texts, stack),
         )
         stack.push_async_callback(turns.close)
         told = tuple(await turns.recover())
         yield House(settings, now, texts, stores, loader, tiers, cage, turns, server, told)
 
 
-def memory_of(
+async def memory_of(
     settings: Settings, stores: Stores, clock: Clock, texts: Texts, stack: AsyncExitStack
 ) -> TurnMemory:
     """The levels that answer without a model, as far as they are turned on, with the embedder of
@@ -149,7 +149,9 @@ def memory_of(
     stack.push_async_callback(nearness.close)
     nearness.start()
     autopath = Autopath(stores, clock, nearness) if settings.metnos_autopath else None
-    return TurnMemory(Fastpath(stores, clock, nearness), autopath, texts)
+    fastpath = Fastpath(stores, clock, nearness)
+    await fastpath.read_again()
+    return TurnMemory(fastpath, autopath, texts)
 
 
 async def empty_trash(settings: Settings, stores: Stores, clock: Clock) -> None:

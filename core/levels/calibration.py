@@ -7,7 +7,6 @@ English), those of a file, or those that this installation's own plans make.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -131,12 +130,3 @@ def calibrate(pairs: Sequence[Pair], vectors: Mapping[str, Vector]) -> Calibrati
         sum(not one.same for one in pairs),
         sum(one >= floor for one in others),
     )
-
-
-@lru_cache(maxsize=1)
-def words_edition() -> str:
-    """Tells editions of the word list apart, for what is computed by it and stored."""
-    digest = hashlib.sha256()
-    for name in ("meaning.toml", "real.txt"):
-        digest.update((_WORDS / name).read_bytes())
-    return digest.hexdigest()[:8]

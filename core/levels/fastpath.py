@@ -265,6 +265,16 @@ class Fastpath:
             )
             return await plan_cache.approve(tx, row, True)
 
+    async def read_again(self) -> None:
+        """After a new edition of the word list: read what was learnt by an earlier one. Until then
+        it serves the same words only."""
+        try:
+            async with self._stores.memory.write() as tx:
+                if count := await plan_cache.read_again(tx):
+                    log.info("plans read again", extra={"count": count})
+        except StoreError as exc:
+            log.warning("plans not read again", extra={"detail": exc.detail})
+
     async def age(self, tools: Sequence[str]) -> int:
         """Forget what has not been used for long, or cannot be any more; how many plans."""
         now = self._clock.now()

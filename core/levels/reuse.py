@@ -11,7 +11,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.catalog.lexicon import fold
@@ -89,8 +89,9 @@ class Lesson:
     """A plan to keep, with all by which it is found again. Hashes are 16 hexadecimal digits, empty
     where that way of finding is closed.
 
-    `exact`: of the normalised text · `shape`, `wording`: of what is asked and of the words, every
-    value by its type · `meaning`: of what is asked, for plans without values.
+    `text` is normalised, `request` as it was said · `exact`: of the text · `shape`, `wording`: of
+    what is asked and of the words, every value by its type · `meaning`: of what is asked, for
+    plans without values.
     """
 
     text: str
@@ -105,6 +106,7 @@ class Lesson:
     families: str
     changes: bool
     why_exact: str = ""
+    request: str = ""
 
     @property
     def is_value_bound(self) -> bool:
@@ -200,6 +202,28 @@ def make_lesson(
         families=families,
         changes=any(_mutates(step, manifests) for step in plan.steps),
         why_exact=traced.why,
+        request=request,
+    )
+
+
+def read_again(lesson: Lesson) -> Lesson:
+    """A lesson that was learnt by an earlier word list, by the one of today: where its request is
+    read otherwise now, it is found by its words alone."""
+    meaning = meaning_of(lesson.request or lesson.text)
+    shape, wording, same = keys_of(meaning)
+    kept = len(lesson.values) == len(meaning.values) and all(
+        stands_for(kind, value) and value.text == text
+        for (kind, text), value in zip(lesson.values, meaning.values, strict=True)
+    )
+    try:
+        _check_deeds(meaning, lesson.plan)
+    except NotKept:
+        kept = False
+    return replace(
+        lesson,
+        shape=shape if kept and lesson.shape else "",
+        wording=wording if kept and lesson.wording else "",
+        meaning=same if kept and lesson.meaning else "",
     )
 
 

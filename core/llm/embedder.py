@@ -20,7 +20,7 @@ import httpx
 from core.catalog.lexicon import fold
 from core.config import Settings
 from core.errors import MetnosError
-from core.levels.calibration import words_edition
+from core.levels.edition import words_edition
 from core.levels.meaning import meaning_of
 from core.levels.vectors import Vector, unit
 from core.llm.wire import is_this_machine

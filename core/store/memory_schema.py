@@ -152,4 +152,13 @@ CREATE TABLE anti_autopaths (
 ) WITHOUT ROWID;
 """,
     ),
+    (
+        5,
+        "plans read by the words of today",
+        """
+-- core.store.plan_cache
+ALTER TABLE plan_cache ADD COLUMN request TEXT NOT NULL DEFAULT '';
+ALTER TABLE plan_cache ADD COLUMN edition TEXT NOT NULL DEFAULT '';
+""",
+    ),
 )

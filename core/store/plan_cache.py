@@ -14,6 +14,8 @@ from typing import Any
 
 from core.clock import from_ts, to_ts
 from core.errors import CallRefused
+from core.levels import reuse
+from core.levels.edition import words_edition
 from core.levels.reuse import Lesson
 from core.levels.tracing import Binding
 from core.levels.vectors import Vector, packed, unpacked
@@ -62,9 +64,10 @@ async def keep(
         """INSERT INTO plan_cache
                (version, actor_id, lang, text, exact, shape, wording, meaning, plan_json,
                 bindings_json, values_json, tools, families, changes, why_exact, turn_id,
-                learnt_at)
+                learnt_at, request, edition)
            VALUES (:version, :actor, :lang, :text, :exact, :shape, :wording, :meaning, :plan,
-                   :bindings, :values, :tools, :families, :changes, :why_exact, :turn, :now)
+                   :bindings, :values, :tools, :families, :changes, :why_exact, :turn, :now,
+                   :request, :edition)
            ON CONFLICT (actor_id, exact) DO UPDATE SET
                version = excluded.version, lang = excluded.lang, text = excluded.text,
                shape = excluded.shape, wording = excluded.wording, meaning = excluded.meaning,
@@ -72,7 +75,8 @@ async def keep(
                values_json = excluded.values_json, tools = excluded.tools,
                families = excluded.families, changes = excluded.changes,
                why_exact = excluded.why_exact, turn_id = excluded.turn_id,
-               learnt_at = excluded.learnt_at, why = '', served_turn = ''
+               learnt_at = excluded.learnt_at, why = '', served_turn = '',
+               request = excluded.request, edition = excluded.edition
            RETURNING id""",
         {
             "version": VERSION,
@@ -92,6 +96,8 @@ async def keep(
             "why_exact": lesson.why_exact,
             "turn": turn_id,
             "now": to_ts(now),
+            "request": lesson.request,
+            "edition": words_edition(),
         },
     )
     assert row is not None  # noqa: S101 - the statement returns it
@@ -115,13 +121,15 @@ async def candidates(
            FROM plan_cache
            WHERE version <= :version AND (
                (exact = :exact AND (actor_id = :actor OR meaning <> ''))
-               OR (actor_id = :actor AND shape <> '' AND shape = :shape)
-               OR (actor_id = :actor AND wording <> '' AND wording = :wording)
-               OR (meaning <> '' AND meaning = :meaning))
+               OR (actor_id = :actor AND shape <> '' AND shape = :shape AND edition = :edition)
+               OR (actor_id = :actor AND wording <> '' AND wording = :wording
+                   AND edition = :edition)
+               OR (meaning <> '' AND meaning = :meaning AND edition = :edition))
            ORDER BY nearness, actor_id <> :actor, approved DESC, uses DESC, id
            LIMIT 20""",
         {
             "version": VERSION,
+            "edition": words_edition(),
             "actor": actor_id,
             "exact": exact,
             "shape": shape,
@@ -231,6 +239,30 @@ async def retire(tx: Transaction, plan_id: int, why: str) -> None:
     )
 
 
+async def read_again(tx: Transaction) -> int:
+    """Read the requests of rows of another edition of the word list by the one of today, so that
+    none serves what only the earlier one held for the same; how many there were."""
+    edition = words_edition()
+    rows = await tx.fetch_all(
+        "SELECT * FROM plan_cache WHERE edition <> :edition", {"edition": edition}
+    )
+    for row in rows:
+        plan = _plan(row)
+        lesson = None if plan is None else reuse.read_again(plan.lesson)
+        await tx.execute(
+            """UPDATE plan_cache SET edition = :edition, shape = :shape, wording = :wording,
+                   meaning = :meaning WHERE id = :id""",
+            {
+                "id": row["id"],
+                "edition": edition,
+                "shape": lesson.shape if lesson else "",
+                "wording": lesson.wording if lesson else "",
+                "meaning": lesson.meaning if lesson else "",
+            },
+        )
+    return len(rows)
+
+
 async def unmeasured(tx: Transaction, embedder: str, limit: int = 20) -> list[tuple[int, str]]:
     """(row, text) of plans that serve a meaning and have no vector of this embedder: the newest
     first."""
@@ -333,6 +365,7 @@ def _plan(row: Row) -> StoredPlan | None:
             families=as_text(row["families"]),
             changes=bool(row["changes"]),
             why_exact=as_text(row["why_exact"]),
+            request=as_text(row["request"]),
         )
         if not lesson.plan.steps or any(
             not 0 <= b.step < len(lesson.plan.steps) or not 0 <= b.value < len(lesson.values)

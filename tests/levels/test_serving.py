@@ -11,7 +11,9 @@ import pytest
 from core.clock import SystemClock
 from core.config import load_settings
 from core.errors import ErrorCode, ErrorInfo, StoreCorrupt
+from core.levels import reuse
 from core.levels.fastpath import Fastpath
+from core.levels.meaning import meaning_of
 from core.levels.nearness import Nearness
 from core.llm.embedder import embedder_of
 from core.plan import Plan, Step
@@ -131,3 +133,67 @@ def test_state_of_a_turn_keeps_what_serves_it():
     assert TurnState.from_json({"turn_id": "t", "request": "x"}).remembered is None
     with pytest.raises(StoreCorrupt):
         TurnState.from_json({**state.to_json(), "remembered": {"row": "x"}})
+
+
+async def learnt_by_an_earlier_list(memory: Memory, **columns: str) -> None:
+    async with memory.fastpath._stores.memory.write() as tx:
+        await tx.execute("UPDATE plan_cache SET edition = 'earlier'")
+        for name, value in columns.items():
+            await tx.execute(f"UPDATE plan_cache SET {name} = :v", {"v": value})
+
+
+async def test_new_word_list_serves_what_it_reads_as_the_earlier_one_did(memory: Memory):
+    plan = Plan((Step("read_files", {"paths": ["a.md"], "tail_lines": 2}),))
+    await memory.teach()
+    learning = turn_of("leggi le ultime 2 righe di a.md")
+    await memory.fastpath.learn(learning, ended_well(learning, plan))
+    await learnt_by_an_earlier_list(memory)
+    other = turn_of("leggi le ultime 3 righe di b.md")
+
+    assert await memory.fastpath.find(turn_of(SAME)) is None
+    assert await memory.fastpath.find(other) is None
+    assert await memory.fastpath.find(turn_of(FIRST)) is not None
+    await memory.fastpath.read_again()
+
+    found = [await memory.fastpath.find(one) for one in (turn_of(SAME), other)]
+    assert [hit and hit.how for hit in found] == ["meaning", "template"]
+
+
+async def test_new_word_list_serves_nothing_that_only_the_earlier_one_held_for_the_same(
+    memory: Memory,
+):
+    """The row of a reading is kept by the key that a listing has today."""
+    plan = Plan((Step("read_files", {"paths": ["a.md"]}),))
+    learning = turn_of("leggi a.md")
+    await memory.fastpath.learn(learning, ended_well(learning, plan))
+    shape, wording, _ = reuse.keys_of(meaning_of("elenca a.md"))
+    await learnt_by_an_earlier_list(memory, shape=shape, wording=wording)
+
+    for _ in range(2):
+        assert await memory.fastpath.find(turn_of("elenca b.md")) is None
+        await memory.fastpath.read_again()
+    hit = await memory.fastpath.find(turn_of("leggi b.md"))
+    assert hit is not None
+    assert hit.how == "template"
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"request": "leggi b.md e c.md"},
+        {"request": "non leggere a.md"},
+        {"request": "", "text": "svuota il cestino"},
+        {"plan_json": "[]"},
+    ],
+    ids=["other values", "negated", "no values", "damaged"],
+)
+async def test_row_that_is_read_otherwise_now_serves_the_same_words_at_most(
+    memory: Memory, columns: dict[str, str]
+):
+    plan = Plan((Step("read_files", {"paths": ["a.md"]}),))
+    learning = turn_of("leggi a.md")
+    await memory.fastpath.learn(learning, ended_well(learning, plan))
+    await learnt_by_an_earlier_list(memory, **columns)
+    await memory.fastpath.read_again()
+
+    assert await memory.fastpath.find(turn_of("leggi b.md")) is None
