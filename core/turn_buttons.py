@@ -38,7 +38,7 @@ def buttons(
 ) -> TurnActions:
     """What presses are taken by. A new button is an `Offer` at the end of a turn and a handler
     here."""
-    praxis, forget = Praxis(stores, texts), Forget(stores, texts, forgetting)
+    praxis, forget = Praxis(stores, clock, texts, loader), Forget(stores, texts, forgetting)
     handlers: dict[str, Handler] = {
         UNDO: press_undo,
         MORE: press_more,

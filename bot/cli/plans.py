@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from bot.cli import plans_merit
 from bot.cli.beside import read_memory, read_store, write_memory
 from bot.cli.lines import table
 from bot.cli.output import FAULT, Console, Session, is_asked
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 _SHOWN_REQUEST = 60
 
 Number = Annotated[int, typer.Argument(metavar="NUMBER")]
+Layer = Annotated[Literal["l0", "l1", "all"], typer.Option("--layer")]
+OneLayer = Annotated[Literal["l0", "l1"], typer.Option("--layer")]
 AsJson = Annotated[bool, typer.Option("--json")]
 
 
@@ -27,20 +30,24 @@ def list_plans(
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000)] = 50,
     as_json: AsJson = False,
 ) -> int:
-    """The plans in memory: those pinned first, then the last used."""
+    """The plans in memory: those pinned first, then the last used; then those that serve by
+    merit, and what is to be avoided."""
     session: Session = ctx.obj
     console, settings = session.console, session.settings
     from core.store import plan_cache
 
     found = read_memory(settings, lambda tx: plan_cache.listed(tx, limit=limit))
+    merit, avoided = plans_merit.found(settings, limit)
     names = _names(settings)
     if as_json:
-        console.json([_as_data(plan, names) for plan in found])
+        own = [{"layer": "l0", **_as_data(plan, names)} for plan in found]
+        console.json([*own, *plans_merit.as_data(merit, avoided)])
         return 0
-    if not found:
+    if not (found or merit or avoided):
         console.tell("cli.plans.none")
     for line in table([_row(console, plan, names) for plan in found]):
         console.line(line)
+    plans_merit.tell(console, merit, avoided, names)
     return 0
 
 
@@ -92,27 +99,35 @@ def approve(
     return 0
 
 
-def delete(ctx: typer.Context, number: Number) -> int:
-    """Forget one plan: the next time its request is planned anew."""
+def delete(ctx: typer.Context, number: Number, layer: OneLayer = "l0") -> int:
+    """Forget one plan: the next time its request is planned anew. `--layer l1`: one of those that
+    serve by merit."""
     session: Session = ctx.obj
     console = session.console
-    from core.store import plan_cache
+    from core.store import autopath, plan_cache
 
-    if not write_memory(session.settings, lambda tx: plan_cache.delete(tx, number)):
+    delete_one = autopath.delete if layer == "l1" else plan_cache.delete
+    if not write_memory(session.settings, lambda tx: delete_one(tx, number)):
         console.note("cli.plans.unknown", number=number)
         return FAULT
     console.tell("cli.plans.deleted", number=number)
     return 0
 
 
-def flush(ctx: typer.Context, yes: Annotated[bool, typer.Option("--yes")] = False) -> int:
-    """Forget all plans, after the word that the question names, or with `--yes`."""
+def flush(
+    ctx: typer.Context,
+    yes: Annotated[bool, typer.Option("--yes")] = False,
+    layer: Layer = "all",
+) -> int:
+    """Forget all plans, or those of one layer, after the word that the question names, or with
+    `--yes`."""
     session: Session = ctx.obj
     console, settings = session.console, session.settings
     from core.store import plan_cache
 
-    approved, learnt = read_memory(settings, plan_cache.count)
-    if not approved + learnt:
+    approved, learnt = (0, 0) if layer == "l1" else read_memory(settings, plan_cache.count)
+    merit = 0 if layer == "l0" else plans_merit.count(settings)
+    if not approved + learnt + merit:
         console.tell("cli.plans.none")
         return 0
     if not yes:
@@ -120,7 +135,9 @@ def flush(ctx: typer.Context, yes: Annotated[bool, typer.Option("--yes")] = Fals
             console.note("cli.plans.flush_needs_yes")
             return FAULT
         word = console.say("cli.plans.flush_word")
-        prompt = console.say("cli.plans.flush_ask", count=approved + learnt, approved=approved)
+        prompt = console.say(
+            "cli.plans.flush_ask", count=approved + learnt + merit, approved=approved
+        )
         try:
             answer = typed(input, f"{prompt} ")
         except EOFError:
@@ -128,7 +145,8 @@ def flush(ctx: typer.Context, yes: Annotated[bool, typer.Option("--yes")] = Fals
         if answer.strip().casefold() != word.casefold():
             console.note("cli.plans.flush_left")
             return FAULT
-    gone = write_memory(settings, plan_cache.flush)
+    gone = 0 if layer == "l1" else write_memory(settings, plan_cache.flush)
+    gone += 0 if layer == "l0" else plans_merit.flush(settings)
     console.tell("cli.plans.flushed", count=gone)
     return 0
 

@@ -343,11 +343,11 @@ async def _keep_away(tx: Transaction, seen: Observed, verdict: Verdict, now: dat
     if verdict is Verdict.UP:
         await antis.lift(tx, *key)
         return
-    fails = await observations.fails_of(tx, *key)
+    fails, last = await observations.fails_of(tx, *key)
     said = {"said": seen.said, "way": seen.way}
-    until = now + champions.HARD_FOR if champions.is_kept_away(fails) else None
-    if verdict is Verdict.RAN and until is not None:
-        return  # taken back, but enough others stand
+    until = None
+    if champions.is_kept_away(fails) and last is not None:
+        until = last + champions.HARD_FOR
     await antis.strike(tx, *key, **said, fails=fails, until=until, now=now)
     soft = now + champions.SOFT_FOR if verdict is Verdict.DOWN else now
     await antis.soften(tx, *key, **said, until=soft, now=now)

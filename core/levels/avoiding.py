@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from core.catalog.loaded import Catalog
+from core.errors import ModelReplyInvalid
 from core.execution.context import TurnContext
 from core.i18n import Texts
 from core.levels import champions, reuse
@@ -41,7 +42,12 @@ class Avoiding:
         way = champions.way_of(disliked)
         said = self.texts.say("plan.again_disliked", context.lang, way=way)
         asked = said if advice is None else f"{advice}\n{said}"
-        second = await self.inner.propose(context, state, advice=asked)
+        try:
+            second = await self.inner.propose(context, state, advice=asked)
+        except ModelReplyInvalid:
+            if _changes(disliked, context.catalog):
+                raise
+            return first
         second = replace(
             second,
             usage=first.usage + second.usage,

@@ -33,6 +33,11 @@ class Anti:
     soft_until: datetime | None
     reason: Reason
 
+    @property
+    def ends_at(self) -> datetime | None:
+        """Until when it is kept away at all."""
+        return max((t for t in (self.until, self.soft_until) if t is not None), default=None)
+
 
 @dataclass(frozen=True, slots=True)
 class Unwanted:

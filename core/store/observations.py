@@ -167,10 +167,12 @@ async def fails(tx: Transaction, intent: str, fingerprint: str) -> dict[str, int
     return {str(row["actor_id"]): int(row["n"]) for row in rows}
 
 
-async def fails_of(tx: Transaction, actor_id: str, intent: str, fingerprint: str) -> int:
-    """👎 of one person since their own last 👍."""
+async def fails_of(
+    tx: Transaction, actor_id: str, intent: str, fingerprint: str
+) -> tuple[int, datetime | None]:
+    """👎 of one person since their own last 👍, and when the last of them was given."""
     row = await tx.fetch_one(
-        """SELECT COUNT(*) AS n FROM observations
+        """SELECT COUNT(*) AS n, MAX(verdict_at) AS last FROM observations
            WHERE intent = :intent AND fingerprint = :fingerprint AND actor_id = :actor
              AND verdict = 'down' AND verdict_at > COALESCE((
                  SELECT MAX(verdict_at) FROM observations
@@ -178,7 +180,9 @@ async def fails_of(tx: Transaction, actor_id: str, intent: str, fingerprint: str
                    AND verdict = 'up'), 0)""",
         {"actor": actor_id, "intent": intent, "fingerprint": fingerprint},
     )
-    return 0 if row is None else int(row["n"])
+    if row is None or row["last"] is None:
+        return 0, None
+    return int(row["n"]), from_ts(row["last"])
 
 
 async def alike(tx: Transaction, intent: str, cluster: str, embedder: str, exact: str) -> Alike:

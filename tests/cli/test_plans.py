@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from bot.cli.beside import read_memory, write_memory, write_store
 from core.clock import SystemClock
 from core.config import load_settings
+from core.levels.champions import Status, Tally
 from core.levels.reuse import Lesson
 from core.plan import Plan, Step
-from core.store import actors, embedder_floors, plan_cache
+from core.store import actors, antis, autopath, embedder_floors, observations, plan_cache
 from core.store.database import Transaction
 from core.store.embedder_floors import Floor
+from core.store.observations import Observed
 from tests.cli.conftest import Cli
 
 
@@ -189,3 +191,50 @@ def test_endpoint_without_an_address_is_no_setting(cli: Cli) -> None:
     cli.env(METNOS_EMBEDDER="endpoint")
 
     assert "METNOS_EMBED_BASE_URL" in cli("plans", "list").err
+
+
+def teach_merit() -> None:
+    """One plan by merit, and one that was disliked."""
+    now = datetime.now(UTC)
+    plan = Plan((Step("get_now", {}),))
+    seen = Observed(
+        "t1", "a1", "en", "i", "time", "c", plan, "get_now", "f", "t", "s", "engine", 9, now
+    )
+
+    async def work(tx: Transaction) -> None:
+        await observations.record(tx, seen)
+        await autopath.teach(tx, seen, Tally(up=2, ran=1), Status.ACTIVE)
+        await autopath.crown(tx, "i", "c")
+        until = now + timedelta(days=30)
+        await antis.strike(
+            tx, "a1", "i", "g", said="time", way="list_dirs", fails=3, until=until, now=now
+        )
+
+    write_memory(load_settings(), work)
+
+
+@pytest.mark.parametrize("lang", ["it", "en"])
+def test_plans_by_merit_are_listed_and_each_layer_is_flushed_by_itself(
+    cli: Cli, lang: str
+) -> None:
+    cli.env(METNOS_LANG=lang)
+    teach("one")
+    teach_merit()
+
+    listed = cli("plans", "list").out
+    data = json.loads(cli("plans", "list", "--json").out)
+    assert ("in uso" if lang == "it" else "in use") in listed
+    assert "★" in listed
+    assert [one["layer"] for one in data] == ["l0", "l1", "anti"]
+    assert (data[1]["up"], data[1]["champion"], data[2]["reason"]) == (2, True, "disliked")
+
+    assert "1" in cli("plans", "flush", "--yes", "--layer", "l1").out
+    left = [one["layer"] for one in json.loads(cli("plans", "list", "--json").out)]
+    assert left == ["l0"]
+    teach_merit()
+    assert cli("plans", "delete", "--layer", "l1", str(data[1]["id"] + 1)).status == 0
+    assert cli("plans", "flush", "--yes", "--layer", "l0").status == 0
+    assert [one["layer"] for one in json.loads(cli("plans", "list", "--json").out)] == ["anti"]
+    assert cli("plans", "flush", "--yes").status == 0
+    assert json.loads(cli("plans", "list", "--json").out) == []
+    assert cli("plans", "flush", "--yes", "--layer", "l2").status != 0

@@ -23,6 +23,10 @@ WORDS: dict[str, dict[str, str]] = {
         "today": "trova i file modificati oggi",
         "yesterday": "trova i file modificati ieri",
         "clock": "che ore sono?",
+        "clock_too": "mi dici l'ora?",
+        "merit": "Per merito",
+        "flush": "Dimentica tutto",
+        "sure": "Sì, tutto",
         "noted": "dimenticato",
     },
     "en": {
@@ -34,6 +38,10 @@ WORDS: dict[str, dict[str, str]] = {
         "today": "find the files changed today",
         "yesterday": "find the files changed yesterday",
         "clock": "what time is it?",
+        "clock_too": "tell me the time",
+        "merit": "By merit",
+        "flush": "Forget all",
+        "sure": "Yes, all",
         "noted": "forgotten",
     },
 }
@@ -51,7 +59,7 @@ RULES = [
         user="oggi|ieri|today|yesterday",
         plan={"steps": [{"tool": "find_files", "args": {"patterns": ["*.md"]}}]},
     ),
-    Rule(user="ore|time", plan={"steps": [{"tool": "get_now", "args": {}}]}),
+    Rule(user="or[ae]|time", plan={"steps": [{"tool": "get_now", "args": {}}]}),
 ]
 
 
@@ -147,11 +155,95 @@ def test_thumbs_and_fast_path_over_the_chat(world: World, lang: str) -> None:
     world.telegram.press(anna, "^👍$")
     world.telegram.expect(anna, kind="edit", buttons=["^👍✓$"])
     world.telegram.say(anna, words["clock"])
-    world.telegram.expect(anna, ".", buttons=["^👍$"])
-    until_plans(world, 1)
-    assert len(model.asked) == 3
+    world.telegram.expect(anna, "⚡$", buttons=["^👍$"])
+    assert plans(world) == [], "one yes lets the plan serve by merit"
+    assert len(model.asked) == 2
 
     assert "1" in world.cli("plans", "flush", "--yes").stdout
     world.telegram.say(anna, words["clock"])
     world.telegram.expect(anna, ".", buttons=["^👍$"])
-    assert len(model.asked) == 4
+    assert len(model.asked) == 3
+
+
+def merit(world: World) -> list[tuple[str, int, int]]:
+    """Status of each plan by merit, its 👍 and its 👎."""
+    path = world.home / "private/memory.db"
+    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    try:
+        return connection.execute("SELECT status, up, down FROM champions ORDER BY id").fetchall()
+    finally:
+        connection.close()
+
+
+def seen(world: World, most: int) -> None:
+    """Wait until memory has taken in so many turns, which it does after their end."""
+
+    def are() -> bool:
+        path = world.home / "private/memory.db"
+        connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        try:
+            [(found,)] = connection.execute("SELECT COUNT(*) FROM observations").fetchall()
+            return bool(found >= most)
+        finally:
+            connection.close()
+
+    world.wait_for(are, what=f"{most} observations")
+
+
+@pytest.mark.parametrize("lang", ["it", "en"])
+def test_yes_promotes_three_noes_exclude_a_later_yes_lifts_and_praxis_flushes(
+    world: World, lang: str
+) -> None:
+    """Flow 21. Its second run, from memory, asks the model nothing."""
+    words, model = WORDS[lang], world.model
+    anna = world.host(lang=lang)
+
+    def say(name: str, text: str = ".") -> None:
+        world.telegram.say(anna, words[name])
+        world.telegram.expect(anna, text, buttons=["^👍$", "^👎$"])
+
+    def vote(sign: str) -> None:
+        world.telegram.press(anna, f"^{sign}$")
+        world.telegram.expect(anna, kind="edit", buttons=[f"^{sign}✓$"])
+
+    # Promoted: it serves the same said otherwise, and whoever asks it.
+    say("clock")
+    seen(world, 1)
+    vote("👍")
+    assert merit(world) == [("active", 1, 0)]
+    say("clock_too", "⚡$")
+    say("clock", "⚡$")
+    assert len(model.asked) == 1
+    assert [line["match_source"] for line in world.log_lines()] == [
+        "engine",
+        "autopath",
+        "fastpath",
+    ]
+    # Demoted and kept away, from the model's proposals too.
+    vote("👎")
+    for turn in (4, 5):
+        say("clock")
+        seen(world, turn)
+        vote("👎")
+    assert merit(world) == [("demoted", 1, 3)]
+    asked = len(model.asked)
+    world.telegram.say(anna, words["clock_too"])
+    world.telegram.expect(anna, "[^⚡]$", buttons=["^👍$"])
+    assert len(model.asked) == asked + 2, "asked once more for another way"
+    assert '"anti"' in world.cli("plans", "list", "--json").stdout
+    # Lifted by a later yes.
+    seen(world, 6)
+    vote("👍")
+    assert merit(world) == [("active", 2, 3)]
+    asked = len(model.asked)
+    say("clock_too", "⚡$")
+    assert len(model.asked) == asked
+    # All of it goes.
+    world.telegram.say(anna, "/praxis")
+    world.telegram.expect(anna, words["merit"])
+    world.telegram.press(anna, words["flush"])
+    world.telegram.expect(anna, kind="edit", buttons=[words["sure"]])
+    world.telegram.press(anna, words["sure"])
+    world.wait_for(lambda: merit(world) == [], what="the flush")
+    say("clock_too")
+    assert len(model.asked) == asked + 1
