@@ -19,7 +19,7 @@ from pathlib import Path
 
 from core.catalog.reasons import Reason, refused
 
-MAX_FILES = 32
+MAX_FILES = 64
 MAX_TREE_BYTES = 1024 * 1024
 MAX_DEPTH = 4
 _COMPILED = (".pyc", ".pyo", ".pyd", ".pth", ".so")

@@ -33,13 +33,16 @@ EVERYDAY = (
 )
 BLOCK = 3
 # A tool is needed when it has this share of the points of the best one, else it is an echo.
-_NEEDED = 0.5
+_NEEDED = 0.7
+# An everyday tool that has this share is not pushed out.
+_KEPT = 0.3
 # A tool with a qualifier is meant when it has this share of the points of the one without.
 _ECHO = 0.8
 # Points below which a clause speaks of nothing.
 _SPOKEN_OF = 10.0
-# Half of the everyday tools are never pushed out.
-_KEPT = 0.5
+# Half of the everyday tools are never pushed out, and blocks are rounded up to so many tools.
+_FIXED = 0.5
+_ROUNDED = 4
 # Points above which a request speaks of a tool beyond doubt.
 CLEARLY = 30.0
 # The catalogue of the host, and those of guests with different rights.
@@ -66,20 +69,17 @@ class Candidates:
             return tuple(names)
         index = self._index_of(context.catalog)
         ranked = prefilter.rank(context.request, index, k_max=k_max)
-        points = {one.name: float(one.score) for one in ranked}
-        leading = _leading(context.request, index) | _clear(points, least=1.0)
-        needed = [one.name for one in ranked if one.name in leading]
+        needed = _needed(context.request, ranked, index)
         return stable_choice(names, [*needed, *_sources(needed, index)], most=k_max)
 
     def best(self, context: TurnContext, *, k_max: int) -> tuple[str, ...]:
-        """The `k_max` that fit best, by name, for what stands in no prompt; everyday tools fill
-        the room that is left."""
+        """The everyday tools and those that fit best, by name, for what stands in no prompt."""
         names = sorted(context.catalog.offered)
         if len(names) <= k_max:
             return tuple(names)
         ranked = prefilter.choose(context.request, self._index_of(context.catalog), k_max=k_max)
-        filled = dict.fromkeys([*ranked, *(name for name in EVERYDAY if name in names)])
-        return tuple(sorted(list(filled)[:k_max]))
+        everyday = [name for name in EVERYDAY if name in names][: k_max // 2]
+        return tuple(sorted(list(dict.fromkeys([*everyday, *ranked]))[:k_max]))
 
     def traits(self, context: TurnContext) -> Traits:
         """What the pre-filter sees in a request: clauses, and verbs and objects of its best."""
@@ -139,23 +139,27 @@ class Candidates:
         return index
 
 
-def _leading(request: str, index: prefilter.PrefilterIndex) -> set[str]:
-    """The tools that one of the request's clauses speaks of, each clause measured by its own."""
-    found: set[str] = set()
+def _needed(
+    request: str, ranked: Sequence[prefilter.Ranked], index: prefilter.PrefilterIndex
+) -> list[str]:
+    """The tools that the request, or one of its clauses by its own measure, speaks of; best
+    first."""
+    found = _clear({one.name: float(one.score) for one in ranked}, least=1.0)
     for clause in index.clauses(request):
         points = {index.names[n]: own for n, own in index.points(clause).items()}
         found |= _clear(points, least=_SPOKEN_OF)
-    return found
+    return [one.name for one in ranked if one.name in found]
 
 
 def _clear(points: Mapping[str, float], *, least: float) -> set[str]:
-    """The tools with a good share of the most points, but for those that are only the echo of a
-    plainer one: `find_files` brings `find_files_hash` along whatever is looked for."""
+    """The tools with a good share of the most points, of everyday ones with any share worth the
+    name, but for those that are only the echo of a plainer one: `find_files` brings
+    `find_files_hash` along whatever is looked for."""
     most = max(points.values(), default=0.0)
     return {
         name
         for name, own in points.items()
-        if own >= max(_NEEDED * most, least)
+        if own >= max((_KEPT if name in EVERYDAY else _NEEDED) * most, least)
         and own >= _ECHO * points.get("_".join(name.split("_")[:2]), 0.0)
     }
 
@@ -181,12 +185,12 @@ def stable_choice(names: Sequence[str], needed: Sequence[str], *, most: int) -> 
     blocks = _blocks([name for name in names if name not in everyday])
     block_of = {name: block for block in blocks for name in block}
     others = [name for name in dict.fromkeys(needed) if name in block_of]
-    fixed = everyday[: round(len(everyday) * _KEPT)]
+    fixed = everyday[: round(len(everyday) * _FIXED)]
     wanted = {name for name in everyday if name in fixed or name in needed}
     extra = set(others[: max(0, most - len(wanted))])
     for name in others:
         block = extra | set(block_of[name])
-        if len(wanted) + len(block) <= most:
+        if len(block) <= _ROUNDED and len(wanted) + len(block) <= most:
             extra = block
     for name in (name for block in blocks for name in block):
         if len(everyday) + len(extra) >= most:

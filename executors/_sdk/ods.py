@@ -12,6 +12,7 @@ import io
 import zipfile
 from xml.sax.saxutils import escape, quoteattr
 
+from executors._sdk.packages import without_moments
 from executors._sdk.result import Failure
 from executors._sdk.tables import as_written, widths
 
@@ -178,7 +179,7 @@ def extended(
     document.meta.set_modification_date(now.replace(tzinfo=None, microsecond=0))
     saved = io.BytesIO()
     document.save(saved)
-    return _without_moments(saved.getvalue()), start
+    return without_moments(saved.getvalue()), start
 
 
 def _opened(data: bytes) -> Any:
@@ -201,12 +202,3 @@ def _table(document: Any, name: str | None) -> Any:
             return one
     there = ", ".join(one.name or "" for one in tables)
     raise Failure("not_found", f"no sheet {name!r}; there are: {there}")
-
-
-def _without_moments(data: bytes) -> bytes:
-    """The same package with members that carry no moment."""
-    target = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(target, "w") as new:
-        for about in old.infolist():
-            new.writestr(_member(about.filename, about.compress_type), old.read(about))
-    return target.getvalue()

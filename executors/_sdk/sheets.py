@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import io
-import os
-import zipfile
 
+from executors._sdk.packages import MOST_BYTES, check_package, whole
 from executors._sdk.result import Failure
 from executors._sdk.tables import letters
 
@@ -16,12 +15,7 @@ if TYPE_CHECKING:
 
 BINARY = ("xlsx", "xlsm", "xls", "xlsb", "ods")
 TEXT = ("csv", "tsv", "txt")
-MOST_BYTES = 128 << 20
-# What a package may grow to, and how many times its size: more is no spreadsheet but a bomb.
-MOST_UNPACKED = 768 << 20
-_MOST_GROWTH = 150
 _HEADING_ROWS = 20
-_OLE = b"\xd0\xcf\x11\xe0"
 
 
 class Sheet:
@@ -44,47 +38,13 @@ def sheets_in(fd: int, size: int, ext: str, *, wanted: str | None) -> tuple[list
     """The sheets that are wanted (by name, else the first that holds something), and how many
     there are. Raises `Failure`: too_large, password_needed, damaged, not_found, not_text."""
     if size > MOST_BYTES:
-        raise Failure("too_large", f"spreadsheets up to {MOST_BYTES >> 20} MiB are read")
+        raise Failure("too_large", f"files up to {MOST_BYTES >> 20} MiB are read")
     if ext in TEXT:
         from executors._sdk import csv_text
 
         rows, _ = csv_text.read(fd, size)
         return [Sheet("", [list(row) for row in rows])], 1
     return _from_package(whole(fd, size), wanted)
-
-
-def whole(fd: int, size: int) -> bytes:
-    """All bytes of an open file of at most `MOST_BYTES`."""
-    if size > MOST_BYTES:
-        raise Failure("too_large", f"spreadsheets up to {MOST_BYTES >> 20} MiB are read")
-    pieces, at = [], 0
-    while piece := os.pread(fd, 1 << 20, at):
-        pieces.append(piece)
-        at += len(piece)
-    return b"".join(pieces)
-
-
-def check_package(data: bytes) -> None:
-    """Raise `Failure` for a package that no program should open: too_large for one that would
-    grow beyond measure, password_needed for one that is locked, damaged for none at all."""
-    if data.startswith(_OLE):
-        if "EncryptedPackage".encode("utf-16-le") in data:
-            raise Failure("password_needed", "the workbook is locked with a password")
-        return
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = archive.infolist()
-            lists_secrets = any(m.filename == "META-INF/manifest.xml" for m in members)
-            manifest = b""
-            if lists_secrets and archive.getinfo("META-INF/manifest.xml").file_size < 1 << 20:
-                manifest = archive.read("META-INF/manifest.xml")
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError) as exc:
-        raise Failure("damaged", f"no readable spreadsheet: {type(exc).__name__}") from exc
-    unpacked = sum(member.file_size for member in members)
-    if unpacked > MOST_UNPACKED or unpacked > max(len(data), 1 << 16) * _MOST_GROWTH:
-        raise Failure("too_large", "what is packed in it grows beyond measure")
-    if b"encryption-data" in manifest or any(member.flag_bits & 1 for member in members):
-        raise Failure("password_needed", "the document is locked with a password")
 
 
 def _from_package(data: bytes, wanted: str | None) -> tuple[list[Sheet], int]:

@@ -1,15 +1,8 @@
-"""Delete files and folders: into the trash of the turn, where they can be taken back.
-
-Folders go with all that is in them. An open folder itself is never deleted, nor what is in the
-trash already.
-"""
+"""Delete files and folders: into the trash of the turn, where they can be taken back."""
 
 from __future__ import annotations
 
-from executors._sdk.files import Place, arg_paths, is_top, locate, look, shown, state_of
-from executors._sdk.result import Failure, done, failed_item, from_exception, item
-from executors._sdk.trash import to_trash, trash_place
-from executors._sdk.walking import tally
+from executors._sdk.discarding import discard, foresee
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,100 +13,9 @@ if TYPE_CHECKING:
 
 def run(call: Call) -> dict[str, Any]:
     """One entry per item: `path`, `bytes` (of all in a folder), `items`, `trash` (where it is)."""
-    entries: list[dict[str, Any]] = []
-    gone: dict[str, str] = {}
-    paths = _distinct(call)
-    for number, path in enumerate(paths, 1):
-        try:
-            entries.append(_delete(call, path, gone))
-        except (OSError, Failure) as exc:
-            entries.append(_failed(path, exc))
-        if len(paths) > 1:
-            call.progress(number, len(paths))
-    return done(
-        entries,
-        bytes=sum(entry.get("bytes", 0) for entry in entries),
-        items=sum(entry.get("items", 0) for entry in entries),
-    )
+    return discard(call)
 
 
 def preview(call: Call) -> dict[str, Any]:
-    """What would go, without touching it. Raises `Failure` when nothing could be deleted.
-
-    `count` and `bytes` count what is inside folders; `refused` names what would not work.
-    """
-    before, after, undo, refused = [], [], [], []
-    count = total = 0
-    going: dict[str, str] = {}
-    taken: set[str] = set()
-    for path in _distinct(call):
-        try:
-            place = _place(call, path)
-            if _above(going, place) is not None:
-                continue
-            info = look(place)
-            if info is None:
-                raise Failure("not_found", "there is nothing at this path")
-            trash = trash_place(call, place, taken=taken).path
-        except (OSError, Failure) as exc:
-            refused.append(_failed(path, exc))
-            continue
-        items, size = tally(place, info, skip=call.trash_name)
-        going[place.path] = trash
-        taken.add(trash)
-        count += items
-        total += size
-        before.append(state_of(place, info, items=items, bytes=size))
-        after.append(state_of(place, None, trash=trash))
-        undo.append({"do": "restore", "from": trash, "to": place.path})
-    if refused and not going:
-        error = refused[0]["error"]
-        raise Failure(error["code"], error["detail"], path=refused[0]["path"])
-    return {
-        "targets": list(going),
-        "before": before,
-        "after": after,
-        "bytes": total,
-        "count": count,
-        "undo": undo,
-        "refused": refused,
-    }
-
-
-def _distinct(call: Call) -> list[str | None]:
-    """The paths once each, folders before what is in them."""
-    paths = [path and (path.rstrip("/") or path) for path in arg_paths(call)]
-    return sorted(dict.fromkeys(paths), key=lambda path: (path or "").count("/"))
-
-
-def _delete(call: Call, path: object, gone: dict[str, str]) -> dict[str, Any]:
-    place = _place(call, path)
-    above = _above(gone, place)
-    if above is not None:
-        trash = gone[above] + place.path[len(above) :]
-        return item(path=place.path, bytes=0, items=0, trash=trash)
-    info = look(place)
-    if info is None:
-        raise Failure("not_found", "there is nothing at this path")
-    items, size = tally(place, info, skip=call.trash_name)
-    trash = to_trash(call, place).path
-    gone[place.path] = trash
-    return item(path=place.path, bytes=size, items=items, trash=trash)
-
-
-def _place(call: Call, path: object) -> Place:
-    place = locate(call, path)
-    if is_top(call, place):
-        raise Failure("out_of_scope", "an open folder itself is never deleted")
-    return place
-
-
-def _above(gone: dict[str, str], place: Place) -> str | None:
-    """The deleted folder that took this place with it."""
-    return next((path for path in gone if place.path.startswith(path + "/")), None)
-
-
-def _failed(path: object, exc: OSError | Failure) -> dict[str, Any]:
-    failed = from_exception(exc)
-    code, detail = (failed.code, failed.detail) if failed else ("internal", "")
-    return failed_item(code, detail, path=shown(path))
+    """What would go, without touching it. Raises `Failure` when nothing could be deleted."""
+    return foresee(call)

@@ -6,7 +6,7 @@ kept in the trash of the turn. A file that does not exist yet is made.
 
 from __future__ import annotations
 
-from executors._sdk import csv_text, making, ods, sheets, tables, xlsx
+from executors._sdk import csv_text, making, ods, packages, sheets, tables, xlsx
 from executors._sdk.files import Place, locate, look, opened
 from executors._sdk.result import Failure, done
 
@@ -65,8 +65,8 @@ class _Made:
 
     def _read(self) -> bytes:
         with opened(self.place) as (fd, info):
-            data = sheets.whole(fd, info.st_size)
-        sheets.check_package(data)
+            data = packages.whole(fd, info.st_size)
+        packages.check_package(data)
         return data
 
     def _header(self) -> list[str] | None:
@@ -81,7 +81,7 @@ class _Made:
         if self._ext in {"csv", "tsv"}:
             with opened(self.place) as (fd, info):
                 rows, style = csv_text.read(fd, info.st_size)
-                old = sheets.whole(fd, info.st_size)
+                old = packages.whole(fd, info.st_size)
             if self._replaces:
                 return csv_text.written(self.table, style)
             self.first_row = len(rows) + 1

@@ -39,7 +39,7 @@ def cradle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cradle]:
 
 def test_release_has_all_its_executors(cradle: Cradle) -> None:
     assert sorted(cradle.catalog.executors) == NAMES
-    assert len(NAMES) >= 19
+    assert len(NAMES) >= 31
     examples = sum(len(one.manifest.tests) for one in cradle.catalog.executors.values())
     print(f"births: {examples} examples of {len(NAMES)} executors, caged and signed")
 

@@ -20,16 +20,25 @@ from tests.support.models import plans, says
 
 _GREETING = "ciao"
 _OTHERS = {
-    "it": ("che ore sono a Lisbona?", "trova i file pdf nella cartella notes"),
-    "en": ("what time is it in Lisbon?", "find the pdf files in the notes folder"),
+    "it": (
+        "che ore sono a Lisbona?",
+        "leggi le ultime tre righe di diario.md",
+        "leggi il pdf fattura.pdf e converti listino.xlsx in csv",
+    ),
+    "en": (
+        "what time is it in Lisbon?",
+        "read the last three lines of diary.md",
+        "read the pdf invoice.pdf and convert prices.xlsx to csv",
+    ),
 }
 
 
 def run(argv: Sequence[str] = ()) -> dict[str, Any]:
     """Tokens and shares by engine and language.
 
-    `shared_prefix` is of two requests that need tools, `shared_prefix_with_greeting` of one of
-    them and the greeting.
+    `shared_prefix` is of two requests that need tools of every day, `shared_prefix_with_greeting`
+    of one of them and the greeting, `shared_prefix_with_others` of one of them and a request that
+    needs tools of other families: there it is what the everyday tools that stay take.
     """
     figures = {engine: asyncio.run(_engine(engine)) for engine in ("simple", "metis")}
     return {
@@ -52,7 +61,7 @@ async def _engine(engine: str) -> dict[str, Any]:
                 place = ChatAddress("terminal", f"{lang}{number}")
                 await ask(room.house, text, address=place, lang=lang)
                 asked.append(room.requests[0])
-            greeting, first, second = asked
+            greeting, first, second, other = asked
             figures[lang] = {
                 "tokens": len(_prompt(greeting)) // 4,
                 "tokens_of_tools": len(_tools(greeting)) // 4,
@@ -60,6 +69,7 @@ async def _engine(engine: str) -> dict[str, Any]:
                 "tokens_of_a_request": len(_prompt(first)) // 4,
                 "shared_prefix": shared_prefix(first, second),
                 "shared_prefix_with_greeting": shared_prefix(first, greeting),
+                "shared_prefix_with_others": shared_prefix(first, other),
             }
         return figures
 

@@ -292,7 +292,7 @@ def folder_writable_by_the_group(folder: Path, settings: Settings) -> None:
 
 @case("too_large")
 def many_files_added(folder: Path, settings: Settings) -> None:
-    for number in range(40):
+    for number in range(70):
         (folder / f"f{number}.txt").write_text("x", encoding="utf-8")
 
 

@@ -18,6 +18,12 @@ CHANGING = (
     "delete_files",
     "create_files_spreadsheet",
     "write_files_spreadsheet",
+    "create_dirs",
+    "delete_dirs",
+    "compress_files",
+    "extract_files",
+    "create_files_doc",
+    "change_files_format",
 )
 NAMES = (
     "find_files",
@@ -26,6 +32,10 @@ NAMES = (
     "compute_signatures",
     "find_files_hash",
     "read_files_spreadsheet",
+    "read_files_pdf",
+    "read_files_doc",
+    "get_files",
+    "find_dirs",
     *CHANGING,
 )
 
