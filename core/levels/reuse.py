@@ -61,7 +61,7 @@ _DEEDS: Mapping[str, frozenset[str]] = {
     "copy": frozenset({"move", "write", "create"}),
     "rename": frozenset({"move", "change"}),
     "create": frozenset({"create", "write", "schedule"}),
-    "add": frozenset({"write", "create", "set", "change"}),
+    "add": frozenset({"write", "create", "set", "change", "move"}),
     "write": frozenset({"write", "create", "send"}),
     "save": frozenset({"write", "create", "get"}),
     "send": frozenset({"send", "share"}),
@@ -78,7 +78,7 @@ _DEEDS: Mapping[str, frozenset[str]] = {
     "sort": frozenset({"sort", "order", "find", "list"}),
     "translate": frozenset({"describe", "change"}),
     "remind": frozenset({"schedule", "create"}),
-    "mark": frozenset({"set"}),
+    "mark": frozenset({"set", "write"}),
     "update": frozenset({"change", "set", "write"}),
     "install": frozenset({"install"}),
 }

@@ -11,6 +11,7 @@ from core.levels import meaning, reuse
 from core.levels.tracing import Binding
 from core.plan import Plan
 from tests.bench import month
+from tests.bench.household import script
 from tests.bench.household.life import MODEL, Lived
 
 SEED = 7
@@ -72,8 +73,11 @@ def test_wrong_reuse_would_be_seen(
     assert wrong(month.live(SEED, 45, memory=True, only=ALIKE))
 
 
-def test_same_month_of_requests_that_are_alike_is_served_rightly():
+def test_same_month_of_requests_that_are_alike_is_served_rightly(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(script, "LIKED", 0.5)  # so that plans serve by merit, too
+
     lived = month.live(SEED, 45, memory=True, only=ALIKE)
 
     assert wrong(lived) == []
     assert sum(one.source != MODEL for one in lived) >= 10
+    assert {"fastpath", "autopath"} <= {one.source for one in lived}
