@@ -58,6 +58,8 @@ class Outside:
             max_age=int(console.AT_MOST.total_seconds()),
             httponly=True,
             samesite="strict",
+            # Only a proxy of the owner's does TLS; on loopback there is none.
+            secure=request.headers["origin"].startswith("https:"),
         )
         return response
 

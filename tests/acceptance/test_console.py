@@ -600,12 +600,16 @@ async def _keep_beside(console: Console, text: str) -> None:
     values = {
         "host": console.host.id,
         "canary": text,
-        "json": json.dumps({"said": text}),
+        "json": json.dumps({"steps": [{"tool": text, "args": {text: text}}]}),
         "now": time.time(),
         "later": time.time() + 3000,
     }
     async with console.house.stores.main.write() as tx:
         for table in ("chats", "visitors", "grants", "mandates", "recipients", "unreachable"):
+            sql = hoard.ROWS[table]
+            await tx.execute(sql, {k: v for k, v in values.items() if f":{k}" in sql})
+    async with console.house.stores.memory.write() as tx:
+        for table in ("champions", "observations", "anti_autopaths"):
             sql = hoard.ROWS[table]
             await tx.execute(sql, {k: v for k, v in values.items() if f":{k}" in sql})
 

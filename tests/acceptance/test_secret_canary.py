@@ -7,6 +7,7 @@ prompts, what was sent and the child's arguments and environment are searched.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Iterator
@@ -14,10 +15,15 @@ from pathlib import Path
 
 import pytest
 
+from bot.app import open_house
+from bot.console.app import build_app
 from core.messages import Role
+from core.store import actors, console
 from tests.acceptance.scenes import files_holding, turn_lines
 from tests.acceptance.test_canary import children_of
+from tests.acceptance.test_console import crawl
 from tests.acceptance.town import LONG, Town, open_town
+from tests.console.conftest import ORIGIN, browser
 from tests.support.executors import home_settings, manifest_toml, signed_executor
 from tests.support.scripted_model import Rule
 
@@ -171,3 +177,20 @@ def test_secrets_of_a_form_stand_nowhere(town: Town) -> None:
     assert_nowhere()
     assert not any(c.encode() in (town.tmp / "bot.log").read_bytes() for c in CANARIES.values())
     print(f"\ncanary: {len(turn_lines(town.home))} lines, {len(CANARIES)} secrets, 0 found")
+    seen = asyncio.run(pages_of(town))
+    assert len(seen) > 12
+    assert not any(canary in page for canary in CANARIES.values() for page in seen)
+
+
+async def pages_of(town: Town) -> list[str]:
+    """Every page of the console, as its host finds it."""
+    async with open_house(home_settings(town.tmp), "test") as house:
+        app = build_app(house)
+        async with house.stores.main.write() as tx:
+            host = await actors.find_host(tx)
+            assert host is not None
+            secret = await console.make_link(tx, host.id, house.clock.now())
+        async with browser(app) as client:
+            entered = await client.post("/enter", data={"key": secret}, headers={"origin": ORIGIN})
+            assert entered.status_code == 303
+            return [page.text for page in await crawl(client)]

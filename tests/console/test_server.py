@@ -21,7 +21,7 @@ from bot.telegram.commands import Commands
 from bot.telegram.inbound import Command, Origin
 from core.messages import Actor, ChatAddress, Role
 from core.store import actors
-from tests.console.conftest import QuietEngine
+from tests.console.conftest import QuietEngine, open_console
 from tests.support.house import house_settings, until
 
 
@@ -164,3 +164,16 @@ async def test_console_command_lets_in_the_host_alone(tmp_path: Path, lang: str)
     assert door.asked == 1
     assert len(set(refusals)) == 4
     assert not any("/enter/" in refusal for refusal in refusals)
+
+
+async def test_cookie_is_secure_behind_tls_alone(tmp_path: Path) -> None:
+    name = "metnos.home.example"
+    async with open_console(tmp_path, metnos_console_hosts=(name,)) as console:
+        plain = await console.enter(console.stranger, await console.link())
+        behind = await console.enter(
+            console.stranger, await console.link(), host=name, origin=f"https://{name}"
+        )
+
+    assert plain.status_code == behind.status_code == 303
+    assert "Secure" not in plain.headers["set-cookie"]
+    assert "Secure" in behind.headers["set-cookie"]
