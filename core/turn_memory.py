@@ -214,9 +214,7 @@ class TurnMemory:
             return hit
         if hit is not None and _form(hit) == seen.fingerprint:
             return hit
-        return champions.lesson_from(
-            turn.request, seen.plan, seen.cluster, seen.tools, seen.families
-        )
+        return champions.lesson_from(turn.request, seen.plan, seen.tools, seen.families)
 
     async def pin(self, turn: StoredTurn, what: Hit | Lesson, pinned: bool) -> bool:
         """Approve it, or take that back; False when it is gone."""

@@ -156,7 +156,8 @@ class Autopath:
     ) -> None:
         """Keep what a turn that ended well showed. `how`: memory served it, that way. Called
         twice with the same turn it counts once."""
-        intent = champions.intent_of(meaning_of(context.request))
+        meaning = meaning_of(context.request)
+        intent = champions.intent_of(meaning)
         if intent is None:
             return
         plan, now = champions.bare(lesson), self._clock.now()
@@ -166,7 +167,7 @@ class Autopath:
             lang=context.lang,
             intent=intent.key,
             said=intent.said,
-            cluster=lesson.meaning,
+            cluster=champions.cluster_of(meaning) if lesson.meaning else "",
             plan=plan,
             way=champions.way_of(plan),
             fingerprint=champions.form_of_lesson(lesson),

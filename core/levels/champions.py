@@ -17,8 +17,9 @@ from enum import StrEnum
 from typing import Any
 
 from core.errors import CallRefused
-from core.levels.meaning import Meaning
-from core.levels.reuse import Lesson, exact_key, normal
+from core.levels.edition import words_edition
+from core.levels.meaning import Meaning, meaning_of
+from core.levels.reuse import Lesson, exact_key, keys_of, normal
 from core.levels.tracing import Binding
 from core.plan import FINAL_ANSWER, Plan, Step, parse_template
 from core.vocabulary import Category, category_of
@@ -209,8 +210,11 @@ def intent_of(meaning: Meaning) -> Intent | None:
 
 def cluster_of(meaning: Meaning) -> str:
     """Requests that differ in nothing that tells them apart; empty for those with values, and for
-    those that only their own words may repeat."""
-    return "" if meaning.values or not meaning.key else _hash(meaning.key)
+    those that only their own words may repeat. Another edition of the word list makes others: what
+    it held for the same is not known of rows that hold no words."""
+    if meaning.values or not meaning.key:
+        return ""
+    return _hash(f"{words_edition()}|{meaning.key}")
 
 
 def form_of(plan: Plan, bindings: Sequence[Binding] = (), kinds: Sequence[str] = ()) -> str:
@@ -247,7 +251,7 @@ def bare(lesson: Lesson) -> Plan:
     )
 
 
-def lesson_from(request: str, plan: Plan, cluster: str, tools: str, families: str) -> Lesson:
+def lesson_from(request: str, plan: Plan, tools: str, families: str) -> Lesson:
     """What a request teaches that a plan without values served: this plan for these words."""
     return Lesson(
         text=normal(request),
@@ -257,10 +261,11 @@ def lesson_from(request: str, plan: Plan, cluster: str, tools: str, families: st
         exact=exact_key(request),
         shape="",
         wording="",
-        meaning=cluster,
+        meaning=keys_of(meaning_of(request))[2],
         tools=tools,
         families=families,
         changes=any(category_of(step.tool) is Category.ACTS for step in plan.steps),
+        request=request,
     )
 
 

@@ -133,7 +133,8 @@ class Merit(RuleBasedStateMachine):
         )
         intent = champions.intent_of(meaning_of(request))
         assert intent is not None
-        made = Turn(stored, actor.id, intent.key, lesson.meaning, champions.form_of_lesson(lesson))
+        cluster = champions.cluster_of(meaning_of(request)) if lesson.meaning else ""
+        made = Turn(stored, actor.id, intent.key, cluster, champions.form_of_lesson(lesson))
         self.known.append(made)
         return made
 

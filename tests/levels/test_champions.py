@@ -140,6 +140,13 @@ def test_values_moving_times_and_small_talk_have_no_cluster(text: str):
     assert cluster_of(meaning_of(text)) == ""
 
 
+def test_another_word_list_makes_other_clusters(monkeypatch: pytest.MonkeyPatch):
+    """What an earlier list held for the same is not known to be so any more."""
+    before = cluster_of(meaning_of("che ore sono?"))
+    monkeypatch.setattr("core.levels.champions.words_edition", lambda: "another")
+    assert cluster_of(meaning_of("che ore sono?")) not in {"", before}
+
+
 def test_form_forgets_values_and_closing_words_and_nothing_else():
     def plan(path: str, tool: str = "read_files", **more: object) -> Plan:
         closing = Step("final_answer", {"text": path})
