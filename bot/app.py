@@ -26,6 +26,7 @@ from core.levels.candidates import Candidates
 from core.levels.engines import Engines
 from core.levels.fastpath import Fastpath
 from core.levels.nearness import Nearness
+from core.levels.past import Past
 from core.levels.proposal import Proposer
 from core.levels.proposers.metis import MetisProposer
 from core.levels.proposers.simple import SimpleProposer
@@ -151,7 +152,7 @@ async def memory_of(
     autopath = Autopath(stores, clock, nearness) if settings.metnos_autopath else None
     fastpath = Fastpath(stores, clock, nearness)
     await fastpath.read_again()
-    return TurnMemory(fastpath, autopath, texts)
+    return TurnMemory(fastpath, autopath, texts, Past(stores, clock))
 
 
 async def empty_trash(settings: Settings, stores: Stores, clock: Clock) -> None:

@@ -13,6 +13,7 @@ from core.levels import champions
 from core.levels.autopath import Autopath, Look, Served
 from core.levels.avoiding import Avoiding
 from core.levels.fastpath import Fastpath, Hit, is_its_fault, lesson_of
+from core.levels.past import Past
 from core.levels.proposal import Proposer
 from core.levels.remembering import AUTOPATH, FASTPATH
 from core.levels.reuse import Lesson
@@ -56,10 +57,11 @@ class TurnMemory:
         fastpath: Fastpath | None,
         autopath: Autopath | None = None,
         texts: Texts | None = None,
+        past: Past | None = None,
     ) -> None:
         self._fastpath = fastpath
         self._autopath = None if fastpath is None else autopath
-        self._texts = texts
+        self._texts, self._past = texts, past
 
     # -- asked before -----------------------------------------------------------------------------
 
@@ -86,6 +88,10 @@ class TurnMemory:
         if hit is not None and _form(hit) not in look.unwanted.hard | look.unwanted.soft:
             return Found(FASTPATH, hit)
         return None
+
+    async def knowing(self, context: TurnContext) -> TurnContext:
+        """The context for whoever plans: with what this person's own turns say about tools."""
+        return context if self._past is None else await self._past.knowing(context)
 
     async def avoiding(self, context: TurnContext, proposer: Proposer) -> Proposer:
         """The proposer, kept from what this person disliked three times for such a request."""
@@ -142,6 +148,8 @@ class TurnMemory:
 
     async def learn(self, context: TurnContext, outcome: Outcome) -> None:
         """After the end of a turn: keep its plan, count its use, or forget what failed."""
+        if self._past is not None:
+            await self._past.learn(context, outcome)
         if self._fastpath is None or outcome.question is not None:
             return
         by, by_merit = outcome.state.remembered, outcome.state.engine == AUTOPATH
@@ -184,6 +192,8 @@ class TurnMemory:
         What L1 served is L1's to count: the person's own row of L0 goes with it only when it holds
         that very plan.
         """
+        if self._past is not None and vote is Vote.DOWN:
+            await self._past.drop(turn.id)
         if self._fastpath is None:
             return False
         seen = None

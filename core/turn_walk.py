@@ -162,6 +162,7 @@ class TurnWalk:
                 running.state = state
             if resumption is None and (kind := self._engines.lacking(context)) is not None:
                 return failed(ErrorInfo(ErrorCode.NEEDS_CREDENTIALS, {"kind": kind.value}))
+            context = await self._memory.knowing(context)
             chosen = await self._engines.choose(context)
             return await run(await self._memory.avoiding(context, chosen))
         except ModelError as exc:

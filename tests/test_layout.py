@@ -108,6 +108,7 @@ LAYERS = {
     "core.levels.early_words": 3,
     "core.levels.engines": 3,
     "core.levels.fastpath": 3,
+    "core.levels.past": 3,
     "core.levels.nearness": 3,
     "core.levels.pending": 3,
     "core.levels.proposal": 3,

@@ -10,6 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from core.allowance import Allowance
+from core.catalog.evidence import Evidence
 from core.catalog.loader import Catalog
 from core.config import Settings
 from core.errors import CallRefused, ErrorCode
@@ -45,6 +46,7 @@ class TurnContext:
     while. `typed`: what the person has written in this turn when they were asked. `allowance`:
     what they may still use today. `message_ref`: the person's message in the channel. `alone`:
     where they are asked what others must not read, when these read along at `address`.
+    `past`: what the person's own turns say about which tools serve what.
     `on_words` hears the answer while a model writes it, as far as it may be seen.
     """
 
@@ -70,6 +72,7 @@ class TurnContext:
     allowance: Allowance = field(default_factory=Allowance)
     alone: ChatAddress | None = None
     message_ref: str | None = None
+    past: Evidence | None = field(default=None, compare=False, repr=False)
     on_words: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -68,7 +68,7 @@ class Candidates:
         if len(names) <= k_max:
             return tuple(names)
         index = self._index_of(context.catalog)
-        ranked = prefilter.rank(context.request, index, k_max=k_max)
+        ranked = prefilter.rank(context.request, index, k_max=k_max, evidence=context.past)
         needed = _needed(context.request, ranked, index)
         return stable_choice(names, [*needed, *_sources(needed, index)], most=k_max)
 
@@ -77,7 +77,8 @@ class Candidates:
         names = sorted(context.catalog.offered)
         if len(names) <= k_max:
             return tuple(names)
-        ranked = prefilter.choose(context.request, self._index_of(context.catalog), k_max=k_max)
+        index = self._index_of(context.catalog)
+        ranked = prefilter.choose(context.request, index, k_max=k_max, evidence=context.past)
         everyday = [name for name in EVERYDAY if name in names][: k_max // 2]
         return tuple(sorted(list(dict.fromkeys([*everyday, *ranked]))[:k_max]))
 

@@ -23,6 +23,7 @@ from core.store import (
     credentials,
     disliked,
     effects,
+    evidence,
     feedback,
     inbox,
     old_messages,
@@ -169,6 +170,7 @@ async def _forget_learnt(tx: Transaction, actor_id: str) -> None:
     await plan_cache.flush(tx, actor_id=actor_id)
     await disliked.forget(tx, actor_id)
     await autopath.forget(tx, actor_id)
+    await evidence.forget(tx, actor_id)
 
 
 async def _chats(tx: Transaction, actor_id: str) -> list[str]:

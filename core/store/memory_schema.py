@@ -161,4 +161,23 @@ ALTER TABLE plan_cache ADD COLUMN request TEXT NOT NULL DEFAULT '';
 ALTER TABLE plan_cache ADD COLUMN edition TEXT NOT NULL DEFAULT '';
 """,
     ),
+    (
+        6,
+        "which tools served what",
+        """
+-- core.store.evidence
+CREATE TABLE evidence (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    actor_id TEXT NOT NULL,
+    turn_id TEXT NOT NULL,
+    features BLOB NOT NULL,
+    tools TEXT NOT NULL,
+    learnt_at REAL NOT NULL,
+    UNIQUE (actor_id, turn_id)
+);
+CREATE INDEX evidence_actor ON evidence (actor_id, id);
+CREATE INDEX evidence_turn ON evidence (turn_id);
+CREATE TABLE evidence_salts (actor_id TEXT PRIMARY KEY, salt BLOB NOT NULL) WITHOUT ROWID;
+""",
+    ),
 )

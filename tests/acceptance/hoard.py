@@ -77,6 +77,9 @@ ROWS: dict[str, str] = {
     "plan_cache": "INSERT INTO plan_cache (version, actor_id, lang, text, exact, plan_json, "
     "bindings_json, values_json, tools, families, changes, turn_id, learnt_at) VALUES (1, :host, "
     "'it', :canary, :canary, :json, :json, :json, '[]', '[]', 0, 'C4N4RYturn', :now)",
+    "evidence": "INSERT INTO evidence (actor_id, turn_id, features, tools, learnt_at) VALUES "
+    "(:host, 'C4N4RYturn', x'000000000000', :json, :now)",
+    "evidence_salts": "INSERT INTO evidence_salts VALUES (:host, :canary)",
     "disliked": "INSERT INTO disliked VALUES (:host, :canary, :canary, :later)",
     "embedder_floors": "INSERT INTO embedder_floors VALUES (:canary, 0.5, 40, 0, 'file', :now)",
     "observations": "INSERT INTO observations (version, turn_id, actor_id, lang, intent, said, "

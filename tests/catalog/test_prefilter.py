@@ -410,6 +410,45 @@ def test_evidence_votes_are_the_same_however_asked():
     assert once.votes("leggi q domani") == twice.votes("leggi q domani")
 
 
+def test_evidence_of_one_language_counts_in_the_other():
+    evidence = Evidence([("cancella le foto", "delete_files"), ("che ore sono", "get_now")])
+
+    votes = evidence.votes("delete the pictures")
+
+    assert max(votes, key=lambda tool: votes[tool]) == "delete_files"
+
+
+def test_evidence_gives_later_tools_of_a_turn_a_part_of_the_vote():
+    evidence = Evidence()
+    evidence.add("riassumi la pagina e salvala", "read_urls_html", "write_files")
+
+    votes = evidence.votes("riassumi la pagina e salvala")
+
+    assert votes["read_urls_html"] > votes["write_files"] > 0.3
+
+
+def test_evidence_learnt_at_once_is_what_is_learnt_one_by_one():
+    pairs = [(f"cerca {word} in casa", f"tool_{n % 7}") for n, word in enumerate("abcdefgh" * 6)]
+    one_by_one, at_once = Evidence(capacity=40), Evidence(capacity=40)
+    for query, tool in pairs[-40:]:
+        one_by_one.add(query, tool)
+    at_once.learn_all([(at_once.features(query), [tool]) for query, tool in pairs])
+
+    assert len(at_once) == len(one_by_one) == 40
+    votes, others = at_once.votes("cerca c"), one_by_one.votes("cerca c")
+    assert votes.keys() == others.keys()
+    assert max(votes, key=lambda t: votes[t]) == max(others, key=lambda t: others[t])
+
+
+def test_evidence_holds_salted_numbers_and_no_words():
+    mine, theirs = Evidence(salt=b"a"), Evidence(salt=b"b")
+
+    assert mine.features("Anna e Bruno") == mine.features("bruno ANNA")
+    assert not mine.features("Anna") & theirs.features("Anna")
+    assert mine.features("chi sono") != frozenset(), "little words count where there are no others"
+    assert Evidence().features("") == frozenset()
+
+
 # -- stable blocks ----------------------------------------------------------------------------
 
 ORDER = tuple("abcdefghij")
