@@ -29,6 +29,8 @@ _ANY_TIME = datetime.fromtimestamp(0, UTC)
 _VOTES = {"👍": "up", "👎": "down"}
 # Commands that are asked of the engine, as they stand.
 _ASKED = frozenset({"undo", "praxis", "forget"})
+# Of these only the name counts, however it was written and whatever stands behind it.
+_BARE = frozenset({"praxis", "forget"})
 _COMMAND = re.compile(r"/([A-Za-z0-9_]{1,32})(?:@\w+)?(?:\s+(.*))?", re.DOTALL)
 
 
@@ -120,6 +122,7 @@ def _heard(raw: Mapping[str, Any], bot_id: str) -> Heard:
     origin = _origin(message, message.from_user)
     if spoilt:
         return Ignored("no place") if edited else Unsupported(origin, "place.unreadable")
+    command = None
     if message.text is not None and message.forward_origin is None:
         command = _COMMAND.fullmatch(message.text.strip())
         if command is not None and not edited and command[1].lower() not in _ASKED:
@@ -136,6 +139,8 @@ def _heard(raw: Mapping[str, Any], bot_id: str) -> Heard:
         ignored = Ignored("edited")
         return ignored if edited else Unsupported(origin, content.word, content.params)
     said = _said(message, origin, inbound_id, content)
+    if command is not None and command[1].lower() in _BARE:
+        said = replace(said, text=f"/{command[1].lower()}")
     return Said(origin, said, edited, content.media)
 
 

@@ -179,6 +179,14 @@ def test_read_command(text, name, argument):
     assert (heard.name, heard.argument) == (name, argument)
 
 
+@pytest.mark.parametrize("text", ["/forget", "/Forget@casa_bot", "/forget  tutto "])
+def test_command_of_the_engine_is_said_by_its_name(text):
+    heard = read(update(text=text), bot_id="1")
+
+    assert isinstance(heard, Said)
+    assert heard.inbound.text == "/forget"
+
+
 @pytest.mark.parametrize("text", ["/etc/passwd", "/ ciao", "a /help"])
 def test_read_text_with_a_slash_that_is_no_command_is_a_request(text):
     assert isinstance(read(update(text=text), bot_id="1"), Said)
