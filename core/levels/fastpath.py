@@ -17,6 +17,7 @@ from core.clock import Clock
 from core.errors import ErrorCode, ErrorInfo, StoreError
 from core.execution.context import TurnContext
 from core.levels import reuse
+from core.levels.borrowed import borrows
 from core.levels.meaning import Meaning, meaning_of
 from core.levels.nearness import UNMEASURED, Nearness
 from core.levels.remembering import FASTPATH
@@ -287,7 +288,7 @@ class Fastpath:
 def lesson_of(context: TurnContext, outcome: Outcome) -> Lesson:
     """What a turn that was planned teaches. Raises `NotKept`."""
     state = outcome.state
-    return reuse.make_lesson(
+    lesson = reuse.make_lesson(
         context.request,
         state.plan or reuse.plan_of(state.steps, context.catalog),
         state.steps,
@@ -296,6 +297,10 @@ def lesson_of(context: TurnContext, outcome: Outcome) -> Lesson:
         quoted=_quoted(context),
         in_conversation=bool(context.conversation),
     )
+    earlier = (text for one in context.conversation for text in (one.request, one.answer))
+    if borrows(lesson.plan, context.request, (*earlier, *context.typed)):
+        raise NotKept("from_conversation")
+    return lesson
 
 
 def _quoted(context: TurnContext) -> str:
