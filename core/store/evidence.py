@@ -32,7 +32,9 @@ class Served:
 async def salt_of(tx: Transaction, actor_id: str) -> bytes:
     """The salt of this person's features, made at the first call; needs a write transaction."""
     await tx.execute(
-        "INSERT OR IGNORE INTO evidence_salts (actor_id, salt) VALUES (:actor, :salt)",
+        """INSERT INTO evidence_salts (actor_id, salt) VALUES (:actor, :salt)
+           ON CONFLICT (actor_id) DO UPDATE SET salt = excluded.salt
+           WHERE typeof(evidence_salts.salt) <> 'blob'""",
         {"actor": actor_id, "salt": secrets.token_bytes(_SALT_BYTES)},
     )
     salt = await known_salt(tx, actor_id)
@@ -41,10 +43,12 @@ async def salt_of(tx: Transaction, actor_id: str) -> bytes:
 
 
 async def known_salt(tx: Transaction, actor_id: str) -> bytes | None:
+    """The salt there is; None for somebody without one, or with a damaged one."""
     row = await tx.fetch_one(
         "SELECT salt FROM evidence_salts WHERE actor_id = :actor", {"actor": actor_id}
     )
-    return None if row is None else bytes(row["salt"])
+    salt = None if row is None else row["salt"]
+    return salt if isinstance(salt, bytes) else None
 
 
 async def keep(

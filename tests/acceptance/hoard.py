@@ -79,7 +79,8 @@ ROWS: dict[str, str] = {
     "'it', :canary, :canary, :json, :json, :json, '[]', '[]', 0, 'C4N4RYturn', :now)",
     "evidence": "INSERT INTO evidence (actor_id, turn_id, features, tools, learnt_at) VALUES "
     "(:host, 'C4N4RYturn', x'000000000000', :json, :now)",
-    "evidence_salts": "INSERT INTO evidence_salts VALUES (:host, :canary)",
+    "evidence_salts": "INSERT OR REPLACE INTO evidence_salts "
+    "VALUES (:host, CAST(:canary AS BLOB))",
     "disliked": "INSERT INTO disliked VALUES (:host, :canary, :canary, :later)",
     "embedder_floors": "INSERT INTO embedder_floors VALUES (:canary, 0.5, 40, 0, 'file', :now)",
     "observations": "INSERT INTO observations (version, turn_id, actor_id, lang, intent, said, "

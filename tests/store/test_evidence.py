@@ -97,3 +97,6 @@ async def test_damaged_rows_are_passed_over(memory: Database) -> None:
                 {"turn": turn, "features": features, "tools": tools},
             )
         assert [row.tools for row in await evidence.of_actor(tx, "a")] == [("get_now",)]
+        await tx.execute("UPDATE evidence_salts SET salt = 'text'")
+        assert await evidence.known_salt(tx, "a") is None
+        assert await evidence.salt_of(tx, "a") == await evidence.known_salt(tx, "a")
