@@ -9,7 +9,7 @@ what nobody foresaw makes requests different rather than equal.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
@@ -17,27 +17,23 @@ from typing import Literal
 from core.catalog.lexicon import fold
 from core.levels.amounts import UNITS
 from core.levels.meaning_draft import Draft
-from core.levels.meaning_words import MeaningWords, as_it_stands, load_words, spelt
+from core.levels.meaning_pieces import Piece, pieces
 
 MAX_CHARS = 600
 """Beyond this a request is a text of its own, and not compared."""
 
 ValueKind = Literal["url", "mail", "path", "number", "quoted", "name", "word"]
 
-_QUOTED = re.compile(
-    r"[\"“”„«»]\s*([^\"“”„«»]{1,400}?)\s*[\"“”„«»]|(?<!\w)['‘’]([^'‘’]{2,400})['‘’](?!\w)"
+# Whether there is any, in a question: there `some` and `a` say no number.
+_EXISTS = re.compile(
+    r"""(?x) \b(?: c\W?e | ci\ sono | ce\ n | esist\w+ | (?:e|sono)\ arrivat\w | any | got
+      | (?:is|are)\ there | do\ (?:i|we)\ have | have\ (?:i|we) | did\ (?:i|we) )\b
+    | ^\W*(?:\w+\W+){0,2}(?:ho|abbiamo)\b"""
 )
-_TOKEN = re.compile(
-    r"""(?ix)
-      (?P<url> https?://[^\s<>"'«»“”]+ | www\.[^\s<>"'«»“”]+ )
-    | (?P<mail> [\w.+-]+@[\w-]+(?:\.[\w-]+)+ )
-    | (?P<path> ~?(?:\.{0,2}/[\w.~+-]*)+ | [\w.+-]+(?:/[\w.+-]+)+/?
-        | [\w*+-][\w.*+-]*\.[a-z][a-z0-9]{1,4}\b )
-    | (?P<number> [+-]?\d[\d.,:]* [%°€$]? (?:[a-z]{1,3}\b)? | [\w-]*\d[\w-]* )
-    | (?P<mark> [#@]\w+ )
-    | (?P<word> [^\W\d_]+ )
-    """
-)  # fmt: skip
+# `Which of my files is the newest?` asks for one.
+_WHICH_ONE = re.compile(
+    r"\b(?:which (?:one )?of (?:\w+ ){1,3}is|qual\w? (?:tra|fra|dei|delle|degli) (?:\w+ ){1,3}e)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,94 +94,10 @@ def meaning_of(text: str) -> Meaning:
     """Read a request. Never raises; what is no request of words has an empty `key`."""
     if len(text) > MAX_CHARS:
         return Meaning(moving=True)
-    reader = _Reader()
-    for piece in _pieces(text):
+    reader = _Reader(fold(text))
+    for piece in pieces(text):
         reader.take(piece)
     return reader.meaning()
-
-
-# -- pieces ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """`kind` is one of the word list, or of a value; `said` the words, after the one before."""
-
-    kind: str
-    name: str
-    raw: str
-    said: tuple[str, ...] = ()
-    lang: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Word:
-    text: str
-    raw: str
-    opens: bool
-    """First of a sentence, so that a capital says nothing."""
-
-
-def _pieces(text: str) -> Iterator[_Piece]:
-    words = load_words()
-    at = 0
-    for quote in _QUOTED.finditer(text):
-        yield from _plain(text, at, quote.start(), words)
-        inside = (quote[1] or quote[2]).strip()
-        yield _Piece("quoted", fold(inside), inside)
-        at = quote.end()
-    yield from _plain(text, at, len(text), words)
-
-
-def _plain(text: str, start: int, end: int, words: MeaningWords) -> Iterator[_Piece]:
-    run: list[_Word] = []
-    for match in _TOKEN.finditer(text, start, end):
-        raw = match[0]
-        if match.lastgroup == "word":
-            before = text[: match.start()].rstrip(" \t\n'’(-")
-            opens = not before or before[-1] in ".?!:;…\n"
-            run.append(_Word(spelt(fold(raw), raw, words), raw, opens))
-            continue
-        yield from _phrases(run, words)
-        run = []
-        raw = raw.rstrip(".,:;!?)")
-        kind = "name" if match.lastgroup == "mark" else match.lastgroup or "word"
-        yield _Piece(kind, fold(raw), raw)
-    yield from _phrases(run, words)
-
-
-def _phrases(run: Sequence[_Word], words: MeaningWords) -> Iterator[_Piece]:
-    texts = [word.text for word in run]
-    at = 0
-    while at < len(run):
-        phrase = words.at(texts, at)
-        size = 1 if phrase is None else len(phrase.words)
-        said = tuple(texts[max(0, at - 1) : at + size])
-        raw = " ".join(word.raw for word in run[at : at + size])
-        if phrase is None or (size == 1 and _is_named(run[at], phrase.kind)):
-            named = run[at].raw[:1].isupper() and not run[at].opens
-            yield _Piece("name" if named else "word", texts[at], raw, said)
-        else:
-            kind, name = as_it_stands(phrase, said)
-            yield _Piece(kind, name, raw, said, phrase.lang)
-        at += size
-
-
-_LETTERS = frozenset("ABCDEFGHJKLMNOPQRSTUVWXYZ")
-_BRANDS = frozenset("telegram excel internet windows linux gmail outlook".split())
-
-
-def _is_named(word: _Word, kind: str) -> bool:
-    """Whether a capital inside a sentence makes a common word a name (`in Documents`)."""
-    if len(word.raw) == 1 and word.raw in _LETTERS and not word.opens:
-        return True  # `from A to Z`
-    return (
-        kind in {"thing", "trait", "degree", "action"}
-        and not word.opens
-        and word.raw[:1].isupper()
-        and not word.raw.isupper()
-        and word.text not in _BRANDS
-    )
 
 
 # -- putting together -----------------------------------------------------------------------------
@@ -200,8 +112,10 @@ _VALUES = frozenset({"url", "mail", "path", "number", "quoted", "name", "word"})
 class _Reader:
     """Puts the pieces of one request together."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         self._draft = Draft()
+        self._draft.asks = _EXISTS.search(text) is not None
+        self._draft.singled = _WHICH_ONE.search(text) is not None
         self._values: list[Value] = []
         self._deed_of: list[int] = []
         self._words: list[str | None] = []
@@ -210,7 +124,7 @@ class _Reader:
         self._role = ""
         self._joins = self._counts = False
 
-    def take(self, piece: _Piece) -> None:
+    def take(self, piece: Piece) -> None:
         kind = piece.kind
         self._draft.step(piece.lang)
         if kind in _VALUES:
@@ -221,6 +135,8 @@ class _Reader:
         match kind:
             case "little":
                 return
+            case "aside":
+                self._draft.aside(piece.name)
             case "weak":
                 self._draft.weak(piece.name)
             case "window":
@@ -240,7 +156,7 @@ class _Reader:
             case _:
                 self._known(kind, piece)
 
-    def _value(self, piece: _Piece) -> None:
+    def _value(self, piece: Piece) -> None:
         kind: ValueKind = piece.kind  # type: ignore[assignment]
         if kind in {"name", "word"} and self._joins:
             # Words beside each other that nobody knows are one name: `New York`.
@@ -266,11 +182,12 @@ class _Reader:
 
     def _add(self, value: Value) -> None:
         self._values.append(value)
+        self._draft.kinds.add(value.kind)
         self._deed_of.append(len(self._draft.deeds))
         self._draft.breaks()
         self._rest()
 
-    def _known(self, kind: str, piece: _Piece) -> None:
+    def _known(self, kind: str, piece: Piece) -> None:
         if kind == "thing" and self._role == "by":
             # `by sender` tells how, wherever it stands.
             self._draft.trait(self._marked(f"by:{piece.name}"), piece.lang)
@@ -284,7 +201,7 @@ class _Reader:
             self._draft.add(kind, self._marked(f"{role}{piece.name}"), piece.said, piece.lang)
         self._rest()
 
-    def _is_order(self, piece: _Piece) -> bool:
+    def _is_order(self, piece: Piece) -> bool:
         """`attiva le notifiche`, `vuota il cestino`: an adjective follows its noun."""
         return (
             piece.said[-1] in {"attiva", "vuota"}
@@ -293,7 +210,7 @@ class _Reader:
             and not self._draft.deeds
         )
 
-    def _is_adjective(self, piece: _Piece) -> bool:
+    def _is_adjective(self, piece: Piece) -> bool:
         """`archive read mail`, `mark all mail read`: what was read, beside a deed."""
         beside = self._draft.last in {"action", "trait"} or self._draft.deeds == ["mark"]
         return (
@@ -312,6 +229,7 @@ class _Reader:
         if self._not or self._role in _DANGLING:
             # Something is turned round, or meant, that was not understood.
             self._draft.trait(f"{'not' if self._not else self._role}:?", "")
+        self._draft.ends_with(self._role)
         deeds, things, traits = self._draft.settled()
         roles = self._draft.roles([value.role for value in self._values], self._deed_of)
         return Meaning(

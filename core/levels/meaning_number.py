@@ -15,6 +15,7 @@ _THISONE = (
         quella""".split()
     )
 )
+DEFINITE = _THISONE - ONE - {"a"}
 # Words that are the same for one and for many: many, unless something before says one.
 _INVARIANT = frozenset("foto video file email mail promemoria attivita".split())
 _MASS = frozenset("posta corrispondenza mail".split())
@@ -32,7 +33,8 @@ def noun_number(before: str, word: str, english: bool) -> str:
     cannot be told."""
     if english:
         mass = word in _MASS and before not in ONE | {"this", "that"}
-        return "n" if mass or word.endswith("s") or word == "media" else "1"
+        several = word.endswith("s") and not word.endswith(("ss", "us"))
+        return "n" if mass or several or word in {"media", "people"} else "1"
     if word in _MASS and (word != "mail" or before not in _THISONE):
         return "n"
     if before in _PLURAL:

@@ -13,6 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from core.levels.meaning_forms import forms
+
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
@@ -34,11 +36,11 @@ class MeaningWords:
         self.prefixes: set[str] = set()
         for kind, concepts in table.items():
             for name, said in concepts.items():
-                for lang, texts in said.items():
-                    for text in texts.split():
-                        shared = all(text in one.split() for one in said.values())
+                texts = {lang: _texts(said, lang) for lang in ("it", "en")}
+                for lang, other in (("it", "en"), ("en", "it")):
+                    for text in texts[lang]:
                         words = tuple(text.split("_"))
-                        self._add(Phrase(kind, name, words, "" if shared else lang))
+                        self._add(Phrase(kind, name, words, "" if text in texts[other] else lang))
         for phrases in (*self._exact.values(), *self._open.values()):
             phrases.sort(key=lambda one: (len(one.words), _weight(one)), reverse=True)
 
@@ -69,6 +71,12 @@ class MeaningWords:
             if start + size <= len(words) and all(map(_fits, phrase.words, words[start:])):
                 best = phrase
         return best
+
+
+def _texts(said: dict[str, str], lang: str) -> dict[str, None]:
+    """All that stands under a meaning in one language, the forms of its verbs included."""
+    written = said.get(lang, "").split()
+    return dict.fromkeys([*written, *forms(lang, said.get(f"{lang}_verbs", ""))])
 
 
 def _weight(phrase: Phrase) -> int:
@@ -115,7 +123,7 @@ def as_it_stands(phrase: Phrase, said: Sequence[str]) -> tuple[str, str]:
     if phrase.kind != "action" or len(phrase.words) > 1:
         return phrase.kind, phrase.name
     before, word = (said[0] if len(said) > 1 else ""), said[-1]
-    if phrase.name in _PAST and _PARTICIPLE.match(word):
+    if phrase.lang != "en" and phrase.name in _PAST and _PARTICIPLE.match(word):
         return "trait", f"was_{phrase.name}"
     if word in _TWOFOLD and before in _NO_VERB_AFTER:
         return _AS_NOUN.get(phrase.name, ("thing", f"a_{phrase.name}"))
@@ -150,17 +158,18 @@ def spelt(word: str, shown: str, words: MeaningWords) -> str:
         return word
     if word in real_words():
         return word
-    found = _slips(word)
+    found = slips(word)
     return found if found is not None else word
 
 
 @lru_cache(maxsize=4096)
-def _slips(word: str) -> str | None:
+def slips(word: str) -> str | None:
     """The only listed word that one slip makes this word of, or the listed beginning of one."""
     words = load_words()
-    swapped = {made for made in _swapped(word) if made in words.known or _opens(made, words)}
-    if len(swapped) == 1:
-        return swapped.pop()
+    for likely in (_swapped(word), _doubled(word)):
+        likeliest = {made for made in likely if made in words.known or _opens(made, words)}
+        if len(likeliest) == 1:
+            return likeliest.pop()
     found = {
         made
         for made in _one_slip_from(word)
@@ -192,11 +201,9 @@ def _one_slip_from(word: str) -> Iterable[str]:
     size = len(word)
     if size < _DOUBLE_FROM:
         return
-    for at in range(size):  # a letter doubled, or one of two left out
-        yield word[: at + 1] + word[at] + word[at + 1 :]
-        if at and word[at] == word[at - 1]:
-            yield word[:at] + word[at + 1 :]
+    yield from _doubled(word)
     if size < _EDIT_FROM:
+        yield from _short_slips(word)
         return
     for at in range(1, size + 1):
         for letter in "abcdefghijklmnopqrstuvwxyz":
@@ -205,6 +212,23 @@ def _one_slip_from(word: str) -> Iterable[str]:
                 yield word[:at] + letter + word[at + 1 :]
         if at < size:
             yield word[:at] + word[at + 1 :]
+
+
+def _doubled(word: str) -> Iterable[str]:
+    """A letter doubled, or one of two left out."""
+    if len(word) < _DOUBLE_FROM:
+        return
+    for at in range(len(word)):
+        yield word[: at + 1] + word[at] + word[at + 1 :]
+        if at and word[at] == word[at - 1]:
+            yield word[:at] + word[at + 1 :]
+
+
+def _short_slips(word: str) -> Iterable[str]:
+    """One letter left out inside a word that is short without it."""
+    for at in range(1, len(word)):
+        for letter in "abcdefghijklmnopqrstuvwxyz":
+            yield word[:at] + letter + word[at:]
 
 
 def _swapped(word: str) -> Iterable[str]:

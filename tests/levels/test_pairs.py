@@ -1,7 +1,7 @@
 """Pairs of requests as a household writes them: what may serve for what.
 
-`pairs_own.jsonl`: id, lang_a, lang_b, a, b, reusable, kind. Invented, most of them written before
-the word list that they try was looked at.
+`pairs_own*.jsonl`: id, lang_a, lang_b, a, b, reusable, kind. Invented, each set written before it
+was tried; what the first try gave stands in DECISIONS.md, and the list was widened on them since.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from core.levels.reuse import exact_key
 
 ROWS: list[dict[str, Any]] = [
     json.loads(line)
-    for line in (Path(__file__).parent / "pairs_own.jsonl").read_text("utf-8").splitlines()
+    for path in sorted(Path(__file__).parent.glob("pairs_own*.jsonl"))
+    for line in path.read_text("utf-8").splitlines()
 ]
 LEAST_TRUE = 0.9
 """Of the pairs that mean the same, windows of time left out: the list was widened on them."""
@@ -31,17 +32,16 @@ def served(row: dict[str, Any]) -> bool:
     return bool(key) and key == meaning_of(row["b"]).key
 
 
-@pytest.mark.parametrize(
-    "row", [row for row in ROWS if not row["reusable"]], ids=lambda row: row["id"]
-)
-def test_near_miss_is_never_served(row: dict[str, Any]):
-    assert not served(row), f"{row['a']} | {row['b']}"
+def test_near_misses_are_never_served():
+    wrong = [f"{row['a']} | {row['b']}" for row in ROWS if not row["reusable"] and served(row)]
+
+    assert not wrong, "\n".join(wrong)
 
 
 def test_most_of_what_means_the_same_is_served():
     same = [row for row in ROWS if row["reusable"] and row["kind"] != "time_window_same"]
 
-    assert len(same) > 190
+    assert len(same) > 560
     missed = [f"{row['a']} | {row['b']}" for row in same if not served(row)]
     assert len(missed) <= (1 - LEAST_TRUE) * len(same), "\n".join(missed)
 

@@ -1,0 +1,169 @@
+"""What the deeds of a request come to: the same thing done in other words, and words that say
+something only beside some things. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.levels.meaning_said import drop, each, plain, rename, swap
+
+if TYPE_CHECKING:
+    from core.levels.meaning_draft import Draft
+
+# Deeds that only help another, and what they are alone.
+_HELPERS = {"make_one": "create", "put": "add", "arrange": "sort"}
+# What is read, opened or shown by the same deed.
+_CONTENT = frozenset(
+    """mail message notification line shopping_list reminder task event news folder calendars
+    contact telegram newsletter feed invite""".split()
+)
+_ONE_CONTENT = frozenset("note document pdf page file log spreadsheet".split())
+# What stands in letters, and is listed when it is taken out of them.
+_IN_LETTERS = frozenset("sender phone_number link mail_address name recipient".split())
+_LABELS = frozenset("by:urgency by:topic by:category by:priority by:importance".split())
+_MEASURES = frozenset("by:day_date by:size by:name by:memory by:cpu".split())
+# Of these `all` says nothing beside what bounds them, or of things that are a person's own.
+_BOUNDING = frozenset(
+    "unread seen empty duplicate recurring active hidden running attached".split()
+)
+_OWN = frozenset("contact reminder task calendars alarm note".split())
+_ORDERS = {
+    "alphabetical": "by:name",
+    "a_to_z": "by:name",
+    "chronological": "by:day_date",
+    "size_order": "by:size",
+}
+_SET_UP = frozenset("reminder task alarm timer contact event".split())
+# Whose it is counts: what is mine is another than what is here.
+_PERSONAL = frozenset(
+    "process address phone_number mail_address name birthday password ip".split()
+)
+_ABOUT_METNOS = frozenset("capability last_action".split())
+
+
+def settle_same(draft: Draft) -> None:
+    """Different words for one deed."""
+    deeds, things, traits = draft.deeds, draft.things, draft.traits
+    names = {plain(said.name) for said in things}
+    if draft.has("unread_mail", things):
+        if len(names) == 1 and not (traits or deeds or draft.kinds):
+            draft.trait("unread", "")
+        rename(things, {"unread_mail": "mail"})
+        names = {plain(said.name) for said in things}
+    if not things and not draft.kinds and draft.has("duplicate", traits):
+        things.append(draft.said("file", ""))
+    single = {name for name, number in draft.numbers() if number == "1"} & _ONE_CONTENT
+    shown = bool(
+        names & _CONTENT or draft.kinds & {"path", "url"} or (draft.degrees and names & single)
+    )
+    if deeds in (["read"], ["open"]) and shown and not draft.has("loud", traits):
+        draft.drop_deed(0)
+    if deeds == ["extract"] and names & {"mail", "message"}:
+        each((*things, *traits), lambda name: name.removeprefix("from:"))
+        if things[0].name in _IN_LETTERS and not draft.kinds:
+            draft.drop_deed(0)
+    if deeds == ["delete"] and names == {"trash"} and draft.has("all", traits):
+        deeds[:] = ["empty"]
+        drop(traits, "all")
+        each(things, plain)
+    if deeds in ([], ["summarise"]) and "say" in draft.asides and names and not draft.kinds:
+        deeds[:] = ["summarise"]
+        draft.asides.discard("say")
+    if draft.has("unread", traits):
+        drop(traits, "free")
+    if names & {"sender", "recipient"}:
+        drop(traits, "who")
+    _settle_labels(draft)
+    _settle_order_words(draft)
+
+
+def _settle_labels(draft: Draft) -> None:
+    """`assign a level of urgency to`, `sort into categories`."""
+    deeds, things = draft.deeds, draft.things
+    labels = [said for said in things if f"by:{plain(said.name)}" in _LABELS]
+    if deeds not in (["classify"], ["sort"], ["arrange"], ["group"]) or len(labels) != 1:
+        return
+    if deeds == ["classify"] or labels[0].name.startswith("to:"):
+        deeds[:] = ["classify"]
+        things.remove(labels[0])
+        draft.traits[:] = [one for one in draft.traits if one.of != plain(labels[0].name)]
+        draft.trait(f"by:{plain(labels[0].name)}", "")
+        each(things, lambda name: name.removeprefix("to:").removeprefix("at:"))
+
+
+def _settle_order_words(draft: Draft) -> None:
+    """`in alphabetical order`, `organise by sender`, `sort into groups`."""
+    deeds, traits = draft.deeds, draft.traits
+    if draft.has("z_to_a", traits):
+        draft.trait("a_to_z", "")
+    for word, meant in _ORDERS.items():
+        if draft.has(word, traits):
+            if {plain(deed) for deed in deeds} <= {"put", "arrange", "sort", "make_one"}:
+                deeds[:] = ["sort"]
+            rename(traits, {word: meant})
+    if "arrange" in deeds and "group" not in deeds:
+        by = {said.name for said in traits if said.name.startswith("by:")}
+        by |= {f"by:{plain(said.name)}" for said in draft.things if said.name.startswith("by:")}
+        if by & _LABELS:
+            swap(deeds, "arrange", "classify")
+        elif by and not by & _MEASURES:
+            swap(deeds, "arrange", "group")
+    several = sum(said.name.startswith("by:") for said in traits) > 1
+    if sorted(deeds) == ["group", "sort"] and not draft.degrees and not several:
+        draft.drop_deed(deeds.index("sort"))
+
+
+def settle_deeds(draft: Draft) -> None:
+    """What only helps another deed, and what is said twice."""
+    deeds, traits = draft.deeds, draft.traits
+    for helper, alone in _HELPERS.items():
+        # `fai un riassunto` is the summary, `fai una nota` makes one.
+        if helper in deeds and (helper != "arrange" or "group" in deeds) and len(deeds) > 1:
+            draft.drop_deed(deeds.index(helper))
+        ordered = {"in_order", "by:name", "by:day_date"} & {said.name for said in traits}
+        swap(deeds, helper, "sort" if helper == "put" and ordered else alone)
+    for at in range(len(deeds) - 1, 0, -1):
+        if deeds[at] == deeds[at - 1]:
+            draft.drop_deed(at)
+    if {"group", "sort", "summarise", "compress"} & set(deeds):
+        drop(traits, "up")
+    if "mark" in deeds or "update" in deeds:
+        rename(traits, {"to_read": "seen"})
+        drop(traits, "how")
+    rename(traits, {"to_read": "unread"})
+    archived = any(said.name in {"to:archive", "at:archive"} for said in draft.things)
+    if deeds == ["move"] and archived:
+        deeds[:] = ["archive"]
+        drop(draft.things, "to:archive", "at:archive")
+    if "create" in deeds:
+        drop(traits, "fresh", "one")
+    if deeds == ["undo"]:
+        drop(draft.things, "last_action")
+
+
+def settle_asides(draft: Draft) -> None:
+    """Words that count only here and there, and the `all` that goes without saying."""
+    asides, traits, deeds = draft.asides, draft.traits, draft.deeds
+    names = {plain(said.name) for said in draft.things}
+    if "mine" in asides and names & _PERSONAL and not draft.at_hand:
+        draft.trait("own", "")
+    if "yours" in asides and not names & _ABOUT_METNOS and deeds != ["undo"]:
+        draft.trait("yours", "")
+    if "some" in asides and not draft.asks:
+        draft.trait("some", "")
+    if "or" in asides:
+        draft.trait("or", "")
+    if "set_up" in asides and not names & _SET_UP:
+        draft.trait("set_up", "")
+    if "sought" in asides and draft.kinds & {"path", "url", "quoted"}:
+        draft.trait("sought", "")
+    if draft.asks and not deeds:
+        drop(traits, "one")
+    if "say" in asides:
+        draft.trait("say", "")
+    said = {one.name for one in traits}
+    if "all" not in said or draft.kinds or len(names) != 1 or "undo" in deeds:
+        return
+    own = names & _OWN or ("mine" in asides and "folder" in names)
+    if said & _BOUNDING or (own and not draft.changes):
+        drop(traits, "all")
