@@ -18,6 +18,7 @@ from core.catalog.lexicon import fold
 from core.levels.amounts import UNITS
 from core.levels.meaning_draft import Draft
 from core.levels.meaning_pieces import Piece, pieces
+from core.levels.meaning_settle import settle
 
 MAX_CHARS = 600
 """Beyond this a request is a text of its own, and not compared."""
@@ -138,7 +139,7 @@ class _Reader:
             case "aside":
                 self._draft.aside(piece.name)
             case "weak":
-                self._draft.weak(piece.name)
+                self._draft.add_weak(piece.name)
             case "window":
                 self._moving = True
             case "not":
@@ -230,7 +231,7 @@ class _Reader:
             # Something is turned round, or meant, that was not understood.
             self._draft.trait(f"{'not' if self._not else self._role}:?", "")
         self._draft.ends_with(self._role)
-        deeds, things, traits = self._draft.settled()
+        deeds, things, traits = settle(self._draft)
         roles = self._draft.roles([value.role for value in self._values], self._deed_of)
         return Meaning(
             deeds,

@@ -3,12 +3,8 @@ something only beside some things. Pure."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from core.levels.meaning_draft import Draft
 from core.levels.meaning_said import drop, each, plain, rename, swap
-
-if TYPE_CHECKING:
-    from core.levels.meaning_draft import Draft
 
 # Deeds that only help another, and what they are alone.
 _HELPERS = {"make_one": "create", "put": "add", "arrange": "sort"}

@@ -6,10 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from core.levels.meaning_deeds import settle_asides, settle_deeds, settle_same
 from core.levels.meaning_number import DEFINITE, ONE, adjective_number, noun_number
-from core.levels.meaning_said import ASKING, PLACES, TRANSFERS, Said, drop, plain, rename
-from core.levels.meaning_things import settle_order, settle_things
+from core.levels.meaning_said import ASKING, PLACES, TRANSFERS, Said, drop, plain
 
 # What holds things, named in the place of what it holds.
 _CONTAINERS = frozenset(
@@ -45,13 +43,13 @@ class Draft:
         self.things: list[Said] = []
         self.traits: list[Said] = []
         self.degrees: list[Said] = []
-        self._weak: list[str] = []
+        self.weak: list[str] = []
         self.nouns: list[tuple[str, str, str]] = []
-        self._wholes: list[str] = []
+        self.wholes: list[str] = []
         self._dropped: list[int] = []
         self._breaks: list[int] = []
-        self._place = self._english = 0
-        self._or = 0
+        self.place = self.english = 0
+        self.either = 0
         self.asides: set[str] = set()
         self.kinds: set[str] = set()
         self.asks = self.at_hand = self.singled = False
@@ -60,13 +58,13 @@ class Draft:
     def aside(self, name: str) -> None:
         """A word that says something only beside some things."""
         if name == "or":
-            self._or = self._place
+            self.either = self.place
         else:
             self.asides.add(name)
 
     def breaks(self) -> None:
         """Something stands here over which an adjective does not reach."""
-        self._breaks.append(self._place)
+        self._breaks.append(self.place)
         self.last = ""
 
     def ends_with(self, role: str) -> None:
@@ -79,11 +77,11 @@ class Draft:
 
     def step(self, lang: str) -> None:
         """One more word or phrase of the request; `lang` is the only language that has it."""
-        self._place += 1
-        self._english += {"en": 1, "it": -1}.get(lang, 0)
+        self.place += 1
+        self.english += {"en": 1, "it": -1}.get(lang, 0)
 
-    def weak(self, name: str) -> None:
-        self._weak.append(name)
+    def add_weak(self, name: str) -> None:
+        self.weak.append(name)
 
     def trait(self, name: str, lang: str) -> None:
         """Which things, or how."""
@@ -95,7 +93,7 @@ class Draft:
         self.last = kind
         if kind == "action":
             self.deeds.append(name)
-            self._breaks.append(self._place)
+            self._breaks.append(self.place)
         elif kind == "trait":
             self.trait(name, lang)
         elif kind == "degree":
@@ -112,12 +110,12 @@ class Draft:
             self.traits[-1].of = plain(name)
         self.nouns.append((plain(name), before, said[-1] if said else ""))
         if len(said) < 3 and said[-1] in _CONTAINERS and before not in _INSIDE:
-            self._wholes.append(f"whole:{plain(name)}")
+            self.wholes.append(f"whole:{plain(name)}")
         self.things.append(self.said(name, lang))
 
     def said(self, name: str, lang: str) -> Said:
         """A word where the request stands now."""
-        return Said(name, len(self.deeds), self._place, lang)
+        return Said(name, len(self.deeds), self.place, lang)
 
     # -- settling ---------------------------------------------------------------------------------
 
@@ -130,44 +128,6 @@ class Draft:
     def changes(self) -> bool:
         """Whether something is changed."""
         return any(deed.removeprefix("not:") not in ASKING for deed in self.deeds)
-
-    def settled(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        """Deeds, things and traits as they are compared."""
-        if 1 < self._or < self._place:
-            self.asides.add("or")
-        # English `a` is one thing, Italian `a` says to what.
-        english = self._english > 0
-        rename(self.traits, {"a_one": "one"}) if english else drop(self.traits, "a_one")
-        settle_same(self)
-        settle_deeds(self)
-        settle_things(self)
-        settle_asides(self)
-        settle_order(self)
-        if self.changes:
-            names = [*self._weak, *self._wholes]
-            names += [f"n:{thing}" for thing, number in self.numbers() if number == "n"]
-        else:
-            names = [f"1:{thing}" for thing in self._singles()]
-            names += ["asked"] if "asked_you" in self._weak and self._is_done() else []
-        for name in dict.fromkeys(names):
-            self.traits.append(Said(name, 0, self._place, of="*"))
-        many_deeds = len(self.deeds) > 1
-        many_things = len({said.name for said in self.things}) > 1
-
-        def marked(said: Said) -> str:
-            owner = self.owner(said) if many_things else ""
-            deed = f"#{said.deed}" if many_deeds and said.of != "*" else ""
-            return f"{said.name}{'@' if owner else ''}{owner}{deed}"
-
-        things = [f"{said.name}#{said.deed}" if many_deeds else said.name for said in self.things]
-        return (
-            tuple(self.deeds),
-            tuple(dict.fromkeys(things)),
-            (
-                *sorted({marked(t) for t in self.traits}),
-                *(f"~{marked(d)}" for d in self.degrees),
-            ),
-        )
 
     def roles(self, roles: Sequence[str], deed_of: Sequence[int]) -> list[str]:
         """The roles of values, where `a`, `di` count only if something goes somewhere, or if
@@ -213,13 +173,14 @@ class Draft:
 
     def numbers(self) -> list[tuple[str, str]]:
         """Each thing with its grammatical number, as `noun_number` tells it."""
-        english = self._english > 0
+        english = self.english > 0
         return [(name, noun_number(before, word, english)) for name, before, word in self.nouns]
 
-    def _is_done(self) -> bool:
+    def is_done(self) -> bool:
+        """Whether there is a deed of which one can ask whether it was done."""
         return bool(self.deeds) and self.deeds != ["count"]
 
-    def _singles(self) -> list[str]:
+    def singles(self) -> list[str]:
         """Things of which one is meant that is known: `la cartella`, `my reminder`."""
         known = [
             (name, number)

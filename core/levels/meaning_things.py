@@ -3,12 +3,8 @@ wanted. Pure."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from core.levels.meaning_draft import Draft
 from core.levels.meaning_said import NAMED, NAMED_AS, PLACES, drop, each, plain, rename
-
-if TYPE_CHECKING:
-    from core.levels.meaning_draft import Draft
 
 _SUPERLATIVES = {
     "old": "oldest",

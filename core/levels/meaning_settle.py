@@ -1,0 +1,47 @@
+"""What a request comes to, once all its words are known. Pure."""
+
+from __future__ import annotations
+
+from core.levels.meaning_deeds import settle_asides, settle_deeds, settle_same
+from core.levels.meaning_draft import Draft
+from core.levels.meaning_said import Said, drop, rename
+from core.levels.meaning_things import settle_order, settle_things
+
+
+def settle(draft: Draft) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Deeds, things and traits as they are compared."""
+    if 1 < draft.either < draft.place:
+        draft.asides.add("or")
+    # English `a` is one thing, Italian `a` says to what.
+    english = draft.english > 0
+    rename(draft.traits, {"a_one": "one"}) if english else drop(draft.traits, "a_one")
+    settle_same(draft)
+    settle_deeds(draft)
+    settle_things(draft)
+    settle_asides(draft)
+    settle_order(draft)
+    if draft.changes:
+        names = [*draft.weak, *draft.wholes]
+        names += [f"n:{thing}" for thing, number in draft.numbers() if number == "n"]
+    else:
+        names = [f"1:{thing}" for thing in draft.singles()]
+        names += ["asked"] if "asked_you" in draft.weak and draft.is_done() else []
+    for name in dict.fromkeys(names):
+        draft.traits.append(Said(name, 0, draft.place, of="*"))
+    many_deeds = len(draft.deeds) > 1
+    many_things = len({said.name for said in draft.things}) > 1
+
+    def marked(said: Said) -> str:
+        owner = draft.owner(said) if many_things else ""
+        deed = f"#{said.deed}" if many_deeds and said.of != "*" else ""
+        return f"{said.name}{'@' if owner else ''}{owner}{deed}"
+
+    things = [f"{said.name}#{said.deed}" if many_deeds else said.name for said in draft.things]
+    return (
+        tuple(draft.deeds),
+        tuple(dict.fromkeys(things)),
+        (
+            *sorted({marked(t) for t in draft.traits}),
+            *(f"~{marked(d)}" for d in draft.degrees),
+        ),
+    )
