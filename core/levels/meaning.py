@@ -20,6 +20,9 @@ from core.levels.meaning_draft import Draft
 from core.levels.meaning_pieces import Piece, pieces
 from core.levels.meaning_settle import settle
 
+_TOO_LITTLE = frozenset("how where who when why past future asked may own yours".split())
+"""Traits that alone say nothing: `where have I been?`, `where are you?`"""
+
 MAX_CHARS = 600
 """Beyond this a request is a text of its own, and not compared."""
 
@@ -74,7 +77,8 @@ class Meaning:
 
     def key_with(self, values: Sequence[str]) -> str:
         """The key with these texts in place of the values, one for each."""
-        if self.moving or not (self.deeds or self.things or self.traits):
+        traits = self.traits if self.values else set(self.traits) - _TOO_LITTLE
+        if self.moving or not (self.deeds or self.things or traits):
             return ""
         said = [f"{v.role}:{text}" for v, text in zip(self.values, values, strict=True)]
         return "|".join(" ".join(part) for part in (self.deeds, self.things, self.traits, said))
@@ -132,10 +136,12 @@ class _Reader:
             self._value(piece)
             return
         self._joins = self._counts = False
+        if kind in {"little", "aside"} and piece.lang:
+            self._draft.foreign[piece.lang].append(fold(piece.raw))
         self._words += fold(piece.raw).split()
         match kind:
             case "little":
-                return
+                self._draft.little(piece.name if piece.name == "?" else fold(piece.raw))
             case "aside":
                 self._draft.aside(piece.name)
             case "weak":

@@ -14,14 +14,22 @@ _CONTENT = frozenset(
     contact telegram newsletter feed invite""".split()
 )
 _ONE_CONTENT = frozenset("note document pdf page file log spreadsheet".split())
+# What a path or an address is said to be: it is shown when it is read, and not when it is found.
+_BY_PATH = frozenset("file document line page word note spreadsheet log folder text".split())
 # What stands in letters, and is listed when it is taken out of them.
 _IN_LETTERS = frozenset("sender phone_number link mail_address name recipient".split())
 _LABELS = frozenset("by:urgency by:topic by:category by:priority by:importance".split())
 _MEASURES = frozenset("by:day_date by:size by:name by:memory by:cpu".split())
+_GROUPS = frozenset(
+    """by:sender by:extension by:type by:recipient by:subject by:year by:month by:day
+    by:week""".split()
+)
+_ORDERING = _LABELS | _MEASURES | _GROUPS
 # Of these `all` says nothing beside what bounds them, or of things that are a person's own.
 _BOUNDING = frozenset(
     "unread seen empty duplicate recurring active hidden running attached".split()
 )
+_LISTED = frozenset("folder file process".split())
 _OWN = frozenset("contact reminder task calendars alarm note".split())
 _ORDERS = {
     "alphabetical": "by:name",
@@ -42,15 +50,19 @@ def settle_same(draft: Draft) -> None:
     deeds, things, traits = draft.deeds, draft.things, draft.traits
     names = {plain(said.name) for said in things}
     if draft.has("unread_mail", things):
-        if len(names) == 1 and not (traits or deeds or draft.kinds):
+        if len(names) == 1 and not (traits or draft.degrees or deeds or draft.kinds):
             draft.trait("unread", "")
         rename(things, {"unread_mail": "mail"})
         names = {plain(said.name) for said in things}
-    if not things and not draft.kinds and draft.has("duplicate", traits):
-        things.append(draft.said("file", ""))
+    if not things and not draft.kinds:
+        _settle_nothing(draft)
+    if len(things) == 2 and things[0].name == "name" and things[1].name in _LISTED and not deeds:
+        del things[0]
     single = {name for name, number in draft.numbers() if number == "1"} & _ONE_CONTENT
     shown = bool(
-        names & _CONTENT or draft.kinds & {"path", "url"} or (draft.degrees and names & single)
+        names & _CONTENT
+        or (draft.kinds & {"path", "url"} and names <= _BY_PATH)
+        or (draft.degrees and names & single)
     )
     if deeds in (["read"], ["open"]) and shown and not draft.has("loud", traits):
         draft.drop_deed(0)
@@ -58,6 +70,12 @@ def settle_same(draft: Draft) -> None:
         each((*things, *traits), lambda name: name.removeprefix("from:"))
         if things[0].name in _IN_LETTERS and not draft.kinds:
             draft.drop_deed(0)
+    if "how_much" in draft.asides and "mail" in names and not deeds:
+        deeds.append("count")
+    if deeds == ["cancel"] and names == {"last_action"}:
+        deeds[:] = ["undo"]
+    if draft.asks and not deeds:
+        drop(traits, "if")
     if deeds == ["delete"] and names == {"trash"} and draft.has("all", traits):
         deeds[:] = ["empty"]
         drop(traits, "all")
@@ -87,6 +105,19 @@ def _settle_labels(draft: Draft) -> None:
         each(things, lambda name: name.removeprefix("to:").removeprefix("at:"))
 
 
+def _settle_nothing(draft: Draft) -> None:
+    """What is meant where no thing is named: `are there any duplicates?`"""
+    traits = draft.traits
+    if draft.has("duplicate", traits):
+        draft.things.append(draft.said("file", ""))
+        draft.nouns.append(("file", *draft.words.get("duplicate", ("", ""))))
+    elif draft.has("recurring", traits) and not draft.deeds:
+        names = [said.name for said in traits]
+        if names.count("recurring") > 1 or "all" in names:
+            draft.things.append(draft.said("task", ""))
+            drop(traits, "all")
+
+
 def _settle_order_words(draft: Draft) -> None:
     """`in alphabetical order`, `organise by sender`, `sort into groups`."""
     deeds, traits = draft.deeds, draft.traits
@@ -97,9 +128,13 @@ def _settle_order_words(draft: Draft) -> None:
             if {plain(deed) for deed in deeds} <= {"put", "arrange", "sort", "make_one"}:
                 deeds[:] = ["sort"]
             rename(traits, {word: meant})
+    by = {said.name for said in traits if said.name.startswith("by:")}
+    free = not (deeds or draft.kinds or draft.degrees)
+    if free and len(draft.things) == 1 and len(by & _ORDERING) == 1:
+        deeds.append("arrange")
+    if "mark" in deeds and by & _LABELS:
+        swap(deeds, "mark", "classify")
     if "arrange" in deeds and "group" not in deeds:
-        by = {said.name for said in traits if said.name.startswith("by:")}
-        by |= {f"by:{plain(said.name)}" for said in draft.things if said.name.startswith("by:")}
         if by & _LABELS:
             swap(deeds, "arrange", "classify")
         elif by and not by & _MEASURES:
@@ -141,7 +176,7 @@ def settle_asides(draft: Draft) -> None:
     """Words that count only here and there, and the `all` that goes without saying."""
     asides, traits, deeds = draft.asides, draft.traits, draft.deeds
     names = {plain(said.name) for said in draft.things}
-    if "mine" in asides and names & _PERSONAL and not draft.at_hand:
+    if "mine" in asides and names & _PERSONAL and not ("current" in asides or draft.at_hand):
         draft.trait("own", "")
     if "yours" in asides and not names & _ABOUT_METNOS and deeds != ["undo"]:
         draft.trait("yours", "")
@@ -151,13 +186,16 @@ def settle_asides(draft: Draft) -> None:
         draft.trait("or", "")
     if "set_up" in asides and not names & _SET_UP:
         draft.trait("set_up", "")
-    if "sought" in asides and draft.kinds & {"path", "url", "quoted"}:
+    if "sought" in asides and draft.kinds & {"path", "url", "quoted"} and names <= _BY_PATH:
         draft.trait("sought", "")
     if draft.asks and not deeds:
         drop(traits, "one")
     if "say" in asides:
         draft.trait("say", "")
     said = {one.name for one in traits}
+    if said & _BOUNDING:
+        rename(traits, {"every": "all"})
+        said = {one.name for one in traits}
     if "all" not in said or draft.kinds or len(names) != 1 or "undo" in deeds:
         return
     own = names & _OWN or ("mine" in asides and "folder" in names)

@@ -23,6 +23,8 @@ _GLOBAL = frozenset(
     alphabetical asked list""".split()
 )
 _WHOLES = _CONTAINERS | {"book", "diary", "phonebook", "contacts", "list", "lista", "elenco"}
+_REACH = 3
+"""How many words an article may stand before its noun."""
 # Things of which one and several are not told apart: there is one, it cannot be counted, or it is
 # what others are told by.
 _UNCOUNTED = frozenset(
@@ -50,6 +52,10 @@ class Draft:
         self._breaks: list[int] = []
         self.place = self.english = 0
         self.either = 0
+        self.foreign: dict[str, list[str]] = {"it": [], "en": []}
+        self.article = ""
+        self._article_at = 0
+        self.words: dict[str, tuple[str, str]] = {}
         self.asides: set[str] = set()
         self.kinds: set[str] = set()
         self.asks = self.at_hand = self.singled = False
@@ -61,6 +67,11 @@ class Draft:
             self.either = self.place
         else:
             self.asides.add(name)
+
+    def little(self, word: str) -> None:
+        """A word that says nothing here, but `a`, which says that one is meant."""
+        self.article = word if word in ONE or word == "a" else ""
+        self._article_at = self.place
 
     def breaks(self) -> None:
         """Something stands here over which an adjective does not reach."""
@@ -92,10 +103,12 @@ class Draft:
         """A word of this kind; `said` are its words, after the one before them."""
         self.last = kind
         if kind == "action":
+            self.article = ""
             self.deeds.append(name)
             self._breaks.append(self.place)
         elif kind == "trait":
             self.trait(name, lang)
+            self.words[name] = (said[0] if len(said) > 1 else "", said[-1])
         elif kind == "degree":
             self.degrees.append(self.said(name, lang))
             if lang == "it" and len(said) <= 3 and said[-1] not in {"piu", "spazio"}:
@@ -105,9 +118,11 @@ class Draft:
 
     def _thing(self, name: str, said: Sequence[str], lang: str) -> None:
         before = said[0] if len(said) > 1 else ""
-        if (before in ONE or (before == "a" and lang != "it")) and ":" not in name:
-            self.traits.append(self.said("one" if before in ONE else "a_one", lang))
+        near = self.place - self._article_at <= _REACH and self.article
+        if near and lang != ("it" if near == "a" else "-") and ":" not in name:
+            self.traits.append(self.said("a_one" if near == "a" else "one", lang))
             self.traits[-1].of = plain(name)
+        self.article = ""
         self.nouns.append((plain(name), before, said[-1] if said else ""))
         if len(said) < 3 and said[-1] in _CONTAINERS and before not in _INSIDE:
             self.wholes.append(f"whole:{plain(name)}")

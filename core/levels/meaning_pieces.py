@@ -44,6 +44,8 @@ class _Word:
     """First of a sentence, so that a capital says nothing."""
     stops: bool = False
     """Something stops after it: `no, …`."""
+    ends: bool = False
+    """Last of the request."""
 
 
 def pieces(text: str) -> Iterator[Piece]:
@@ -60,13 +62,14 @@ def pieces(text: str) -> Iterator[Piece]:
 
 def _plain(text: str, start: int, end: int, words: MeaningWords) -> Iterator[Piece]:
     run: list[_Word] = []
+    last = len(text.rstrip(" \n\t.?!…"))
     for match in _TOKEN.finditer(text, start, end):
         raw = match[0]
         if match.lastgroup == "word":
             before = text[: match.start()].rstrip(" \t\n'’(-")
             opens = not before or before[-1] in ".?!:;…\n"
             stops = text[match.end() : match.end() + 1] in {",", "!", ".", ";", ":"}
-            run.append(_Word(spelt(fold(raw), raw, words), raw, opens, stops))
+            run.append(_Word(spelt(fold(raw), raw, words), raw, opens, stops, match.end() == last))
             continue
         yield from _phrases(run, words)
         run = []
@@ -81,6 +84,8 @@ def _phrases(run: Sequence[_Word], words: MeaningWords) -> Iterator[Piece]:
     at = 0
     while at < len(run):
         if _is_letter_verb(run, at):
+            by = "by:message" if texts[at] in {"text", "message"} else "by:mail"
+            yield Piece("trait", by, "", (by,), "en")
             yield Piece("action", "send", run[at].raw, tuple(texts[max(0, at - 1) : at + 1]), "en")
             at += 1
             continue
@@ -91,8 +96,11 @@ def _phrases(run: Sequence[_Word], words: MeaningWords) -> Iterator[Piece]:
             deed = "disable" if texts[at + size] == "off" else "enable"
             yield Piece("action", deed, run[at].raw, (texts[at],), "en")
             texts[at + size], texts[at] = "the", "the"
-        elif texts[at] == "no" and run[at].opens and run[at].stops:
+        elif _is_called(run, at):
             texts[at] = "oh"
+        if texts[at] == "a" and run[at].ends and at:
+            yield Piece("word", "a", run[at].raw)  # `folder a`
+            return
         phrase = words.at(texts, at)
         size = 1 if phrase is None else len(phrase.words)
         said = tuple(texts[max(0, at - 1) : at + size])
@@ -124,6 +132,19 @@ def _whom(texts: Sequence[str], at: int) -> str | None:
     if match["whom"] == "le" and after not in _ARTICLES:
         return None  # `mandale`: them
     return f"to_{match['whom'][:3]}"
+
+
+_CALLED = frozenset(
+    """capo fratello socio tesoro amico bello caro cara zio friend pal love man bro dude sir
+    darling dear mate buddy sweetheart no""".split()
+)
+
+
+def _is_called(run: Sequence[_Word], at: int) -> bool:
+    """`mate, what time is it?`: who is spoken to, between commas; and a `no` that only begins."""
+    if run[at].text not in _CALLED or not (at == 0 or run[at - 1].stops):
+        return False
+    return run[at].stops or (at + 1 == len(run) and at > 0)
 
 
 def _apart(texts: Sequence[str], at: int) -> int:
@@ -159,6 +180,8 @@ def _is_named(word: _Word, phrase: Phrase) -> bool:
     kinds = {"thing", "trait", "degree", "action"}
     if phrase.name == "words" and not word.text.startswith("i"):
         kinds.add("little")  # `remind Ed`
+    if phrase.name in {"mine", "yours"}:
+        kinds.add("aside")  # `photos of Mia`
     return (
         phrase.kind in kinds
         and not word.opens

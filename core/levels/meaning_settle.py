@@ -7,6 +7,9 @@ from core.levels.meaning_draft import Draft
 from core.levels.meaning_said import Said, drop, rename
 from core.levels.meaning_things import settle_order, settle_things
 
+_CLEARLY = 2
+"""Of how many more words it must be that a request is of one language."""
+
 
 def settle(draft: Draft) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Deeds, things and traits as they are compared."""
@@ -15,6 +18,10 @@ def settle(draft: Draft) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, .
     # English `a` is one thing, Italian `a` says to what.
     english = draft.english > 0
     rename(draft.traits, {"a_one": "one"}) if english else drop(draft.traits, "a_one")
+    if abs(draft.english) >= _CLEARLY:
+        # A little word of the other language is a name: `tell al`.
+        for word in draft.foreign["it" if english else "en"]:
+            draft.trait(f"?{word}", "")
     settle_same(draft)
     settle_deeds(draft)
     settle_things(draft)

@@ -52,19 +52,30 @@ def settle_things(draft: Draft) -> None:
         each(things, lambda name: name.replace("at:", "").replace("from:", ""))
     each((*things, *traits, *draft.degrees), lambda name: name.replace("not:with:", "not:"))
     names = {said.name for said in things}
+    if "message" in names and names & {"from:mail", "to:mail"} and not draft.transfers:
+        rename(things, {"from:mail": "mail", "to:mail": "mail"})
+        names = {said.name for said in things}
     if "fresh" in {said.name for said in traits} and {"mail", "message"} & names:
         rename(traits, {"fresh": "unread"})
     if "mail" in names:
         drop(things, "message")
+        if (
+            draft.asks
+            and not (draft.kinds or draft.degrees)
+            and [one.name for one in traits] == ["received"]
+        ):
+            rename(traits, {"received": "unread"})
         drop(traits, "received")
     draft.at_hand = "here" in names
     if names & _OF_HERE:
         drop(things, "here")
         drop(traits, "by:here", "outside")
     if {"weather", "forecast", "temperature"} & names:
-        drop(traits, "how")
+        drop(traits, "how", "nice")
         if "temperature" in names:
             drop(things, "weather")
+    if "time" in names:
+        drop(things, "clock_item")
     if "battery" in names:
         drop(traits, "free")
     if {"sort", "group", "classify"} & set(draft.deeds) and draft.has("day_date", things):
@@ -118,7 +129,7 @@ def _name_folders(draft: Draft) -> None:
 
 def _measured(draft: Draft) -> str:
     """By what it is ordered, where that was said."""
-    for measure in ("size", "day_date"):
+    for measure in ("size", "day_date", "memory", "cpu"):
         if draft.has(f"by:{measure}", draft.traits) or draft.has(measure, draft.things):
             return measure
     return ""
@@ -135,7 +146,7 @@ def settle_order(draft: Draft) -> None:
         or (len(said_ends) == 2 and said_ends[1] == _AGAINST.get(said_ends[0]))
         or bool({"highest", "lowest"} & set(said_ends) and _measured(draft))
     )
-    if "next" in {one.name for one in traits} and not degrees:
+    if {"next", "first"} & {one.name for one in traits} and not degrees:
         draft.trait("of:n" if any(n == "n" for _, n in draft.numbers()) else "of:1", "")
     if ordered:
         rename(degrees, _BY_SIZE if _measured(draft) == "size" else {})
