@@ -31,6 +31,7 @@ ValueKind = Literal["url", "mail", "path", "number", "quoted", "name", "word"]
 # Whether there is any, in a question: there `some` and `a` say no number.
 _EXISTS = re.compile(
     r"""(?x) \b(?: c\W?e | ci\ sono | ce\ n | esist\w+ | (?:e|sono)\ arrivat\w | any | got
+      | se\ (?:c|ci|ho|mi|e|sono|abbiamo) | (?:if|whether)\ (?:there|i|we)
       | (?:is|are)\ there | do\ (?:i|we)\ have | have\ (?:i|we) | did\ (?:i|we) )\b
     | ^\W*(?:\w+\W+){0,2}(?:ho|abbiamo)\b"""
 )
@@ -136,7 +137,7 @@ class _Reader:
             self._value(piece)
             return
         self._joins = self._counts = False
-        if kind in {"little", "aside"} and piece.lang:
+        if kind in {"little", "aside", "role"} and piece.lang:
             self._draft.foreign[piece.lang].append(fold(piece.raw))
         self._words += fold(piece.raw).split()
         match kind:
@@ -144,6 +145,7 @@ class _Reader:
                 self._draft.little(piece.name if piece.name == "?" else fold(piece.raw))
             case "aside":
                 self._draft.aside(piece.name)
+                self._draft.little(fold(piece.raw))
             case "weak":
                 self._draft.add_weak(piece.name)
             case "window":
@@ -152,6 +154,8 @@ class _Reader:
                 self._not = not self._not
                 self._draft.breaks()
             case "role":
+                if piece.name == "of":
+                    self._draft.ofs.add(self._draft.place)
                 if piece.name not in _SOFT:
                     self._role = piece.name
                     self._draft.breaks()

@@ -132,6 +132,8 @@ def _settle_order_words(draft: Draft) -> None:
     free = not (deeds or draft.kinds or draft.degrees)
     if free and len(draft.things) == 1 and len(by & _ORDERING) == 1:
         deeds.append("arrange")
+    if deeds == ["classify"] and by and by <= _GROUPS:
+        swap(deeds, "classify", "group")
     if "mark" in deeds and by & _LABELS:
         swap(deeds, "mark", "classify")
     if "arrange" in deeds and "group" not in deeds:

@@ -52,6 +52,8 @@ class Draft:
         self._breaks: list[int] = []
         self.place = self.english = 0
         self.either = 0
+        self._definite: set[int] = set()
+        self.ofs: set[int] = set()
         self.foreign: dict[str, list[str]] = {"it": [], "en": []}
         self.article = ""
         self._article_at = 0
@@ -70,7 +72,7 @@ class Draft:
 
     def little(self, word: str) -> None:
         """A word that says nothing here, but `a`, which says that one is meant."""
-        self.article = word if word in ONE or word == "a" else ""
+        self.article = word if word in ONE | DEFINITE | {"a"} else ""
         self._article_at = self.place
 
     def breaks(self) -> None:
@@ -118,12 +120,14 @@ class Draft:
 
     def _thing(self, name: str, said: Sequence[str], lang: str) -> None:
         before = said[0] if len(said) > 1 else ""
-        near = self.place - self._article_at <= _REACH and self.article
-        if near and lang != ("it" if near == "a" else "-") and ":" not in name:
+        near = self.article if self.place - self._article_at <= _REACH else ""
+        if near in ONE | {"a"} and lang != ("it" if near == "a" else "-") and ":" not in name:
             self.traits.append(self.said("a_one" if near == "a" else "one", lang))
             self.traits[-1].of = plain(name)
         self.article = ""
         self.nouns.append((plain(name), before, said[-1] if said else ""))
+        if near in DEFINITE or before in DEFINITE:
+            self._definite.add(len(self.nouns) - 1)
         if len(said) < 3 and said[-1] in _CONTAINERS and before not in _INSIDE:
             self.wholes.append(f"whole:{plain(name)}")
         self.things.append(self.said(name, lang))
@@ -199,8 +203,10 @@ class Draft:
         """Things of which one is meant that is known: `la cartella`, `my reminder`."""
         known = [
             (name, number)
-            for (name, before, word), (_, number) in zip(self.nouns, self.numbers(), strict=True)
-            if before in DEFINITE and name not in _UNCOUNTED and word not in _WHOLES
+            for at, ((name, _, word), (_, number)) in enumerate(
+                zip(self.nouns, self.numbers(), strict=True)
+            )
+            if at in self._definite and name not in _UNCOUNTED and word not in _WHOLES
         ]
         if self.degrees or any(self.has(one, self.traits) for one in ("next", "nearest")):
             return []

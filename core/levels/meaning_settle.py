@@ -7,8 +7,18 @@ from core.levels.meaning_draft import Draft
 from core.levels.meaning_said import Said, drop, rename
 from core.levels.meaning_things import settle_order, settle_things
 
-_CLEARLY = 2
-"""Of how many more words it must be that a request is of one language."""
+
+def _foreign(draft: Draft) -> list[str]:
+    """A little word of the other language, which is a name: `tell al`."""
+    little = draft.foreign
+    rest = draft.english + len(little["it"]) - len(little["en"])
+    english = rest > 0 or (rest == 0 and len(little["en"]) > len(little["it"]))
+    other = [word for word in little["it" if english else "en"] if word not in _SHARED]
+    return other if (rest or len(little["it"]) != len(little["en"])) and len(other) == 1 else []
+
+
+_SHARED = frozenset("a i do so me".split())
+"""Little words that stand in both languages, whatever they mean there."""
 
 
 def settle(draft: Draft) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
@@ -18,10 +28,8 @@ def settle(draft: Draft) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, .
     # English `a` is one thing, Italian `a` says to what.
     english = draft.english > 0
     rename(draft.traits, {"a_one": "one"}) if english else drop(draft.traits, "a_one")
-    if abs(draft.english) >= _CLEARLY:
-        # A little word of the other language is a name: `tell al`.
-        for word in draft.foreign["it" if english else "en"]:
-            draft.trait(f"?{word}", "")
+    for word in _foreign(draft):
+        draft.trait(f"?{word}", "")
     settle_same(draft)
     settle_deeds(draft)
     settle_things(draft)

@@ -51,6 +51,7 @@ def settle_things(draft: Draft) -> None:
     else:
         each(things, lambda name: name.replace("at:", "").replace("from:", ""))
     each((*things, *traits, *draft.degrees), lambda name: name.replace("not:with:", "not:"))
+    each(traits, lambda name: name.removeprefix("with:"))
     names = {said.name for said in things}
     if "message" in names and names & {"from:mail", "to:mail"} and not draft.transfers:
         rename(things, {"from:mail": "mail", "to:mail": "mail"})
@@ -117,7 +118,10 @@ def _name_folders(draft: Draft) -> None:
     places stand last."""
     for first, second in zip(draft.things, draft.things[1:], strict=False):
         pair = {plain(first.name), plain(second.name)}
-        if second.place == first.place + 1 and "folder" in pair and len(pair & NAMED) == 1:
+        follows = second.place == first.place + 1 or (
+            second.place == first.place + 2 and first.place + 1 in draft.ofs
+        )
+        if follows and "folder" in pair and len(pair & NAMED) == 1:
             found = (pair & NAMED).pop()
             role = first.name.removesuffix(plain(first.name))
             first.name = f"{role}{NAMED_AS.get(found, found)}"
