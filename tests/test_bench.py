@@ -18,7 +18,7 @@ from tests.support.world import REPO
 
 FIGURES = {
     "prefilter": ("ms.100.median", "ms.300.p95", "ms.1000.budget"),
-    "reuse": ("true_reuse", "false_reuse", "find_ms.exact.p95_ms", "embedding_ms.median_ms"),
+    "reuse": ("true_reuse", "false_reuse", "true_reuse_counts.of", "embedding_ms.median_ms"),
     "reuse-speed": ("find.exact.p95_ms", "find.meaning.median_ms", "again.p95_ms", "again.tokens"),
     "catalog": ("shipped.hot.median_ms", "shipped.cold.p95_ms", "12.executors"),
     "call": ("trivial.median_ms", "get_now.p95_ms", "trivial_to_bare"),

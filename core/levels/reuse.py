@@ -53,7 +53,7 @@ _PRONOUN = re.compile(
 )
 _NAMED_BEFORE = re.compile(r"(?i)\w+\W+\S+.*\b(?:e|ed|poi|and|then)\b")
 # Deeds that a request may name, and the verbs of tools that do them.
-_DEEDS: Mapping[str, frozenset[str]] = {
+DEEDS: Mapping[str, frozenset[str]] = {
     "delete": frozenset({"delete", "move"}),
     "empty": frozenset({"delete"}),
     "cancel": frozenset({"delete", "cancel"}),
@@ -335,7 +335,7 @@ def _check_deeds(meaning: Meaning, plan: Plan) -> None:
     for deed in meaning.deeds:
         if deed.startswith("not:"):
             raise NotKept("negated")
-        wanted = _DEEDS.get(deed)
+        wanted = DEEDS.get(deed)
         if wanted is not None and wanted.isdisjoint(verbs):
             raise NotKept("verb_missing")
 

@@ -1,11 +1,12 @@
-"""Whether what is remembered serves what it should, and nothing else, and how fast it is found.
+"""Whether what is remembered serves what it should, and nothing else.
 
 `python -m tests.bench reuse --pairs FILE [--embedder hashing|e5]`: FILE has JSON lines `{"a", "b",
-"reusable", "kind"}`. A pair is served when the words are the same, or when the meanings are equal
-and the embedder's cosine is above the floor that it comes with; the one that these pairs would
-give stands beside. Pairs `time_window_same` are exact-only by decision and have their own line.
-Times are taken at 500 rows of a real `memory.db`: finding by the same words, by shape, by meaning,
-the reading of the request included; what the embedder needs stands beside.
+"lang_a", "lang_b", "reusable", "kind"}`. For each pair an empty memory learns a plan for `a` in
+which every value of `a` is a literal, then looks for one for `b`: the fast path itself decides,
+with the embedder and the floor it comes with. A pair is served when the plan of `a` comes back
+unchanged. A template that comes back with the values of `b` in it is `adapted`: right by its
+making, and no reuse of that plan. Pairs `time_window_same` are exact-only by decision, and have
+their own line.
 """
 
 from __future__ import annotations
@@ -21,22 +22,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from core.catalog.loaded import NO_SDK, Catalog, LoadedExecutor
 from core.clock import SystemClock
 from core.config import load_settings
-from core.levels.meaning import meaning_of
-from core.levels.reuse import Lesson, exact_key, keys_of, normal
-from core.levels.vectors import Vector, cosine, floor_of
-from core.llm.embedder import Embedder, embedder_of, known_floor
+from core.levels.fastpath import Fastpath, Hit
+from core.levels.meaning import Meaning, meaning_of
+from core.levels.nearness import Nearness
+from core.levels.reuse import DEEDS, normal
+from core.llm.embedder import embedder_of, known_floor
 from core.plan import Plan, Step
 from core.store import plan_cache
 from core.store.stores import Stores, open_stores
-from tests.bench.figures import spread, times
+from tests.bench.figures import spread
+from tests.support.catalogue import shipped_manifests
+from tests.support.remembering import ended_well, turn_of
 
 WINDOWS = "time_window_same"
-ROWS = plan_cache.MAX_ROWS
-BUDGETS_MS = {"exact": 1.0, "template": 3.0, "meaning": 3.0}
 EMBEDDING_BUDGET_MS = {"hashing": 3.0, "e5": 30.0}
 _OWN = Path(__file__).parents[1] / "levels/pairs_own.jsonl"
+_MOST_VALUES = 12
 
 
 def run(argv: Sequence[str]) -> dict[str, Any]:
@@ -45,131 +49,118 @@ def run(argv: Sequence[str]) -> dict[str, Any]:
     parser.add_argument("--embedder", choices=["hashing", "e5"], default="hashing")
     options = parser.parse_args(argv)
     lines = options.pairs.read_text("utf-8").splitlines()
-    return asyncio.run(_run([json.loads(line) for line in lines if line], options.embedder))
+    rows = [json.loads(line) for line in lines if line.strip()]
+    return asyncio.run(_run(rows, options.embedder))
 
 
 async def _run(rows: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    embedder = embedder_of(load_settings(), name)
-    assert embedder is not None
-    vectors, spent = await _embedded(embedder, rows)
-    floor = known_floor(embedder.name)
-    assert floor is not None
-    return {
-        "embedder": embedder.name,
-        "pairs": len(rows),
-        **_quality(rows, vectors, floor),
-        "find_ms": await _finding(),
-        "embedding_ms": spread(spent, budget_ms=EMBEDDING_BUDGET_MS[name]),
-    }
+    with tempfile.TemporaryDirectory(prefix="metnos-bench-") as folder:
+        settings, clock = load_settings(metnos_home=Path(folder) / "home"), SystemClock()
+        stores = await open_stores(settings, clock)
+        embedder = embedder_of(settings, name)
+        assert embedder is not None
+        nearness = Nearness(embedder, stores, clock)
+        fastpath = Fastpath(stores, clock, nearness)
+        spent: list[float] = []
+        try:
+            await embedder.embed(["warm"])  # or it fails here, and not pair by pair
+            nearness.start()
+            await nearness.settled()
+            found = [await _tried(fastpath, stores, row) for row in rows]
+            for text in dict.fromkeys(row[side] for row in rows for side in "ab"):
+                begun = time.perf_counter()
+                await embedder.embed([normal(text)])
+                spent.append(time.perf_counter() - begun)
+        finally:
+            await nearness.close()
+            await stores.close()
+        return {
+            "embedder": embedder.name,
+            "floor": known_floor(embedder.name),
+            "pairs": len(rows),
+            **_told(rows, found),
+            "embedding_ms": spread(spent, budget_ms=EMBEDDING_BUDGET_MS[name]),
+        }
 
 
-async def _embedded(
-    embedder: Embedder, rows: list[dict[str, Any]]
-) -> tuple[dict[str, Vector], list[float]]:
-    vectors: dict[str, Vector] = {}
-    spent: list[float] = []
-    await embedder.embed(["warm"])
-    for text in dict.fromkeys(row[side] for row in rows for side in "ab"):
-        begun = time.perf_counter()
-        (vectors[text],) = await embedder.embed([normal(text)])
-        spent.append(time.perf_counter() - begun)
-    return vectors, spent
+async def _tried(fastpath: Fastpath, stores: Stores, row: dict[str, Any]) -> str:
+    """How `b` was served after `a` was learnt: `exact`, `template`, `meaning`, `adapted`; "" when
+    it was not."""
+    first = replace(turn_of(row["a"], lang=row.get("lang_a", "it")), catalog=_tools())
+    plan = _plan_for(meaning_of(row["a"]))
+    await fastpath.learn(first, ended_well(first, plan))
+    second = replace(turn_of(row["b"], lang=row.get("lang_b", "it")), catalog=_tools())
+    hit = await fastpath.find(second)
+    async with stores.memory.write() as tx:
+        await plan_cache.flush(tx)
+    return "" if hit is None else _how(hit, plan)
 
 
-def _quality(
-    rows: list[dict[str, Any]], vectors: dict[str, Vector], floor: float
-) -> dict[str, Any]:
-    def near(row: dict[str, Any]) -> float:
-        return cosine(vectors[row["a"]], vectors[row["b"]])
+def _how(hit: Hit, plan: Plan) -> str:
+    served, learnt = (json.dumps(one.to_json()).casefold() for one in (hit.plan, plan))
+    return hit.how if served == learnt else "adapted"
 
-    def counted(row: dict[str, Any]) -> bool:
-        return bool(row["reusable"]) and row["kind"] != WINDOWS
 
-    found = [near(row) for row in rows if counted(row)]
+def _plan_for(meaning: Meaning) -> Plan:
+    """A plan that does what is asked, as far as the checks can tell: a step for each deed, and
+    every value in the first."""
+    values = {f"v{at}": value.raw for at, value in enumerate(meaning.values[:_MOST_VALUES])}
+    verbs = [sorted(DEEDS[deed])[0] for deed in meaning.deeds if deed in DEEDS] or ["find"]
+    return Plan(
+        tuple(
+            Step(f"{verb}_files", values if number == 0 else {})
+            for number, verb in enumerate(dict.fromkeys(verbs))
+        )
+    )
+
+
+def _tools() -> Catalog:
+    """A tool for every verb that a request may ask for."""
+    global _catalog
+    if _catalog is None:
+        value = {"type": "string", "x-metnos-type": "free"}
+        args = {"type": "object", "properties": {f"v{at}": value for at in range(_MOST_VALUES)}}
+        one = replace(shipped_manifests()["get_now"], args=args)
+        verbs = {"find", *(verb for verbs in DEEDS.values() for verb in verbs)}
+        names = sorted(f"{verb}_files" for verb in verbs)
+        made = {name: LoadedExecutor(replace(one, name=name), {}) for name in names}
+        _catalog = Catalog(made, (), NO_SDK, "x")
+    return _catalog
+
+
+_catalog: Catalog | None = None
+
+
+def _told(rows: list[dict[str, Any]], found: Sequence[str]) -> dict[str, Any]:
     total: Counter[str] = Counter()
     served: Counter[str] = Counter()
+    hows: Counter[str] = Counter()
     wrong: list[list[str]] = []
-    for row in rows:
-        key = meaning_of(row["a"]).key
-        same = bool(key) and key == meaning_of(row["b"]).key and near(row) >= floor
-        hit = same or exact_key(row["a"]) == exact_key(row["b"])
-        total[row["kind"]] += 1
-        served[row["kind"]] += hit
+    missed: list[list[str]] = []
+    true = right = 0
+    for row, how in zip(rows, found, strict=True):
+        kind, hit = row["kind"], how not in {"", "adapted"}
+        total[kind] += 1
+        served[kind] += hit
+        hows[how or "miss"] += 1
         if hit and not row["reusable"]:
             wrong.append([row["a"], row["b"]])
-    true = sum(counted(row) for row in rows)
-    right = sum(served[kind] for kind in {row["kind"] for row in rows if counted(row)})
+        if row["reusable"] and kind != WINDOWS:
+            true += 1
+            right += hit
+            if not hit:
+                missed.append([row["a"], row["b"]])
     return {
-        "floor": floor,
-        "floor_of_these_pairs": round(floor_of(found), 4) if found else None,
         "false_reuse": len(wrong),
-        "false_pairs": wrong,
-        "true_reuse": round(right / true, 4),
+        "true_reuse": round(right / true, 4) if true else None,
+        "true_reuse_counts": {"served": right, "of": true},
+        WINDOWS: {"served": served[WINDOWS], "of": total[WINDOWS]},
         "by_kind": {
             kind: {"served": served[kind], "of": total[kind]}
             for kind in sorted(total)
             if kind != WINDOWS
         },
-        WINDOWS: {"served": served[WINDOWS], "of": total[WINDOWS]},
+        "by_how": dict(sorted(hows.items())),
+        "false_pairs": wrong,
+        "missed_pairs": missed,
     }
-
-
-async def _finding() -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder:
-        settings = load_settings(metnos_home=Path(folder) / "home")
-        stores = await open_stores(settings, SystemClock())
-        try:
-            await _fill(stores)
-            return {
-                how: spread(await _searches(stores, request), budget_ms=BUDGETS_MS[how])
-                for how, request in (
-                    ("exact", "read file 250.txt"),
-                    ("template", "read the file 9250.txt"),
-                    ("meaning", "mi dici l'ora?"),
-                )
-            }
-        finally:
-            await stores.close()
-
-
-async def _fill(stores: Stores) -> None:
-    plain = Lesson("", Plan((Step("get_now", {}),)), (), (), "", "", "", "", "x", "x", False)
-    async with stores.memory.write() as tx:
-        for number in range(ROWS):
-            text = f"read file {number}.txt" if number else "che ore sono?"
-            meaning = meaning_of(text)
-            shape, wording, same = keys_of(meaning)
-            # One shape for all would be found twenty times over: each has its own but a few.
-            lesson = replace(
-                plain,
-                text=text,
-                exact=exact_key(text),
-                shape=shape if number % 50 == 0 else f"{number:016x}",
-                wording=wording if number % 50 == 0 else f"{number:016x}",
-                meaning=same,
-            )
-            await plan_cache.keep(
-                tx, "anna", "en", lesson, turn_id=str(number), now=SystemClock().now()
-            )
-
-
-async def _searches(stores: Stores, request: str) -> list[float]:
-    spent: list[float] = []
-    for _ in range(times(200, least=5)):
-        meaning_of.cache_clear()
-        begun = time.perf_counter()
-        shape, wording, same = keys_of(meaning_of(request))
-        async with stores.memory.read() as tx:
-            rows = await plan_cache.candidates(
-                tx,
-                "anna",
-                exact=exact_key(request),
-                shape=shape,
-                wording=wording,
-                meaning=same,
-            )
-        found = next(rows, None)
-        spent.append(time.perf_counter() - begun)
-        if found is None:
-            raise ValueError(f"nothing found for {request!r}")
-    return spent
