@@ -95,6 +95,8 @@ def _settle_labels(draft: Draft) -> None:
     """`assign a level of urgency to`, `sort into categories`."""
     deeds, things = draft.deeds, draft.things
     labels = [said for said in things if f"by:{plain(said.name)}" in _LABELS]
+    if not deeds and labels and plain(labels[0].name) == "urgency" and len(things) == 2:
+        deeds.append("classify")  # `how urgent is my unread mail?`
     if deeds not in (["classify"], ["sort"], ["arrange"], ["group"]) or len(labels) != 1:
         return
     if deeds == ["classify"] or labels[0].name.startswith("to:"):

@@ -34,6 +34,7 @@ class MeaningWords:
         self._open: dict[str, list[Phrase]] = {}
         self.known: set[str] = set()
         self.prefixes: set[str] = set()
+        self.heads: set[str] = set()
         for kind, concepts in table.items():
             for name, said in concepts.items():
                 texts = {lang: _texts(said, lang) for lang in ("it", "en")}
@@ -53,6 +54,7 @@ class MeaningWords:
         for word in phrase.words:
             if word.endswith("*"):
                 self.prefixes.add(word[:-1])
+                self.heads.add(word[:-1][:_HEAD])
             else:
                 self.known.add(word)
 
@@ -141,6 +143,8 @@ def load_words() -> MeaningWords:
 
 _TRANSPOSE_FROM, _DOUBLE_FROM, _EDIT_FROM = 3, 4, 6
 _LONGEST_ENDING = 3
+_HEAD = 4
+"""So many first letters are looked at before a listed beginning is searched."""
 
 
 @lru_cache(maxsize=1)
@@ -185,7 +189,9 @@ def slips(word: str) -> str | None:
 
 def _opens(made: str, words: MeaningWords) -> bool:
     """Whether a listed beginning fits, with no more than an ending after it."""
-    shortest = max(5, len(made) - _LONGEST_ENDING)
+    if made[:_HEAD] not in words.heads:
+        return False
+    shortest = max(_HEAD + 1, len(made) - _LONGEST_ENDING)
     return any(made[:size] in words.prefixes for size in range(shortest, len(made) + 1))
 
 
