@@ -93,7 +93,18 @@ class Arguments:
             return {"enum": self._fields(measured=worked_out)}, worked_out
         if name == "where":
             return self._conditions(), False
+        if kind == "label":
+            return self._labels(spec)
+        if _is_of_lists(spec):
+            return None, False
         return ({"type": "string"}, False) if required else (None, False)
+
+    def _labels(self, spec: Mapping[str, Any]) -> Offer:
+        """Names of fields as the person calls them (`with name, date and hash`)."""
+        names = self.wish.columns
+        if spec.get("type") != "array" or not names:
+            return None, False
+        return {"const": list(names)}, True
 
     def _paths(self, name: str, spec: Mapping[str, Any]) -> Offer:
         many = spec.get("type") == "array"
@@ -175,6 +186,9 @@ class Arguments:
             return ({"const": "append"}, True) if self.wish.adds else (None, False)
         if self.wish.spans.operation in spec["enum"]:
             return {"const": self.wish.spans.operation}, True
+        named = [value for value in spec["enum"] if value in self.wish.words]
+        if named:
+            return {"enum": named}, required
         return ({"enum": list(spec["enum"])}, False) if required else (None, False)
 
     def _content(self) -> Schema | None:
@@ -277,6 +291,11 @@ def _listed(
     if most == 1 or len(values) == 1:
         return {"anyOf": singles} if len(singles) > 1 else singles[0]
     return {"anyOf": [{"const": list(values)}, *singles]}
+
+
+def _is_of_lists(spec: Mapping[str, Any]) -> bool:
+    """Whether an argument is a list of something else than texts, which no model makes up."""
+    return spec.get("type") == "array" and spec.get("items", {}).get("type") != "string"
 
 
 def _const(value: list[str], spec: Mapping[str, Any]) -> Schema:

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 from core.catalog.lexicon import load_lexicon, request_tokens, stem, tokens, without_pronoun
 from core.catalog.manifest import Manifest
+from core.levels.alike import Said, meant, without_echoes
+from core.levels.columns import columns_in
+from core.levels.file_words import KNOWN_EXTENSIONS
 from core.levels.spans import PathSpan, Spans, find_spans
 from core.vocabulary import verb_of
 
@@ -67,6 +70,7 @@ class Wish:
     `destination`: the place that something is to be put into, when the person names one.
     `wants_target`: something is to be moved or deleted, so that there must be a thing to do it to.
     `wide`: made for a model that can be trusted to choose. `fewest`: so many steps at least.
+    `columns`: those of a table, as the person calls them.
     """
 
     spans: Spans
@@ -79,6 +83,7 @@ class Wish:
     wants_target: bool = False
     wide: bool = False
     fewest: int = 1
+    columns: tuple[str, ...] = ()
 
 
 def make_wish(
@@ -107,7 +112,16 @@ def make_wish(
     stems = [_known(word) for word in words]
     verbs = load_lexicon().senses(words, stems, related=0, implied=0).verbs
     changing = {name: m for name, m in manifests.items() if m.is_mutating}
+    said = Said(
+        spans,
+        frozenset(words),
+        relevance,
+        frozenset(verb for verb, weight in verbs.items() if weight == 1.0),
+        lambda manifest: _is_named(manifest, stems) or _has_phrase(manifest, words),
+        verbs.get("find", 0.0) == 1.0,
+    )
     asked_for = {n for n, m in changing.items() if _is_asked_for(m, own, verbs, words)}
+    asked_for = asked_for if wide else meant(asked_for, manifests, said)
     trusted = {n for n in changing if wide and verb_of(n) not in DESTRUCTIVE}
     acting = frozenset(asked_for | trusted)
     tools = {
@@ -130,18 +144,21 @@ def make_wish(
         kept = {n for n in tools if reads or verb_of(n) != "read"} | {"find_files"}
         tools = {name: m for name, m in manifests.items() if name in kept}
     tools = _without_rivals(tools, frozenset(stems), spans.urls)
+    tools = tools if wide else without_echoes(tools, said)
     if not tools and spans.places and not _HOURS.isdisjoint(words):
         # `is it dark in Oslo yet?` speaks of the time without saying so.
         tools = {n: m for n, m in manifests.items() if _needs_only_a_place(m)}
     adds = not _ADDING.isdisjoint(words)
     asked = max(clauses, len(_FURTHER.findall(request[:8000])) + 1)
-    goal = _destination(spans, asked_for)
+    goal = _destination(spans, asked_for, _deed_at(request, asked_for))
     fewest = 2 if not wide and _speaks_of_two(tools, relevance, spans, asked) else 1
     known = frozenset(stems)
     wants = all(path.grade != "said" for path in spans.paths) and any(
         verb_of(name) in _BLIND_VERBS and _is_named(changing[name], known) for name in acting
     )
-    return Wish(spans, tools, acting, adds, frozenset(words), asked, goal, wants, wide, fewest)
+    columns = columns_in(request)
+    said_words = frozenset(words)
+    return Wish(spans, tools, acting, adds, said_words, asked, goal, wants, wide, fewest, columns)
 
 
 def _sent(files: Sequence[str]) -> Spans:
@@ -162,14 +179,30 @@ def _spoken(request: str, spans: Spans) -> str:
     return request
 
 
-def _destination(spans: Spans, asked_for: Collection[str]) -> PathSpan | None:
-    """Where something is to be put: the last name that the words make a target."""
+def _destination(spans: Spans, asked_for: Collection[str], deed_at: int) -> PathSpan | None:
+    """Where something is to be put: the last name that the words make a target. What stands before
+    the deed says where to look (`find the pdfs in X and make a sheet`)."""
     if all(verb_of(name) in DESTRUCTIVE for name in asked_for):
         return None
-    targets = [path for path in spans.paths if path.role == "target"]
+    targets = [
+        path
+        for path in spans.paths
+        if path.role == "target" and path.at >= deed_at and path.text not in KNOWN_EXTENSIONS
+    ]
     sure = [path for path in targets if path.grade != "hinted"]
     found = sure or targets
     return found[-1] if found else None
+
+
+def _deed_at(request: str, asked_for: Collection[str]) -> int:
+    """Where the first word stands that plainly names a deed of these tools; 0 when none does."""
+    lexicon, wanted = load_lexicon(), {verb_of(name) for name in asked_for}
+    for match in re.finditer(r"[^\W\d_]+", request[:2000]):
+        for word in tokens(match[0]):
+            verbs = lexicon.senses([word], [_known(word)], related=0, implied=0).verbs
+            if any(verbs.get(verb, 0.0) == 1.0 for verb in wanted):
+                return match.start()
+    return 0
 
 
 def _names_its_files(spans: Spans) -> bool:
@@ -289,6 +322,10 @@ def _is_spoken_of(manifest: Manifest, spans: Spans, points: float) -> bool:
     if points >= _SPOKEN_OF:
         return True
     kinds = set(manifest.types.values())
+    if any(a.unit == "lines" and a.bound for a in spans.amounts) and any(
+        name.endswith("_lines") for name in manifest.properties
+    ):
+        return True
     said = any(path.grade != "hinted" for path in spans.paths)
     sized = any(a.unit in {"bytes", "days"} and a.bound for a in spans.amounts)
     return (
