@@ -97,6 +97,7 @@ def call_document(
     services: Mapping[str, str] | None = None,
     whereabouts: Mapping[str, Any] | None = None,
     accounts: Sequence[Mapping[str, Any]] = (),
+    account_hosts: Mapping[str, Sequence[str]] | None = None,
     machine: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A call document as the gate writes it."""
@@ -119,6 +120,7 @@ def call_document(
         "services": dict(services or {}),
         "whereabouts": dict(whereabouts or {}),
         "accounts": [dict(account) for account in accounts],
+        "account_hosts": {kind: list(hosts) for kind, hosts in (account_hosts or {}).items()},
         "machine": dict(machine or {}),
         "user_agent": "Metnos/0.1 (test)",
     }

@@ -1,0 +1,530 @@
+"""Spans of time as people say them, in Italian and English: `oggi`, `last 7 days`, ISO spans.
+
+A window is half open, [start, end), in the person's zone. Days begin at midnight on the wall, so
+that a day of a change of clocks has 23 or 25 hours. Weeks begin on Monday.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from datetime import date, datetime, time, timedelta
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "gennaio gen january jan",
+            "febbraio feb february",
+            "marzo mar march",
+            "aprile apr april",
+            "maggio mag may",
+            "giugno giu june jun",
+            "luglio lug july jul",
+            "agosto ago august aug",
+            "settembre set sett september sep sept",
+            "ottobre ott october oct",
+            "novembre nov november",
+            "dicembre dic december dec",
+        ),
+        1,
+    )
+    for name in names.split()
+}
+_WEEKDAYS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "lunedi lun monday mon",
+            "martedi mart tuesday tue tues",
+            "mercoledi merc wednesday wed",
+            "giovedi giov thursday thu thurs",
+            "venerdi ven friday fri",
+            "sabato sab saturday sat",
+            "domenica dom sunday sun",
+        )
+    )
+    for name in names.split()
+}
+_DAYS = {
+    "oggi": 0,
+    "today": 0,
+    "odierno": 0,
+    "odierna": 0,
+    "ieri": -1,
+    "yesterday": -1,
+    "domani": 1,
+    "tomorrow": 1,
+    "dopodomani": 2,
+    "day after tomorrow": 2,
+    "altro ieri": -2,
+    "altroieri": -2,
+    "l'altro ieri": -2,
+    "day before yesterday": -2,
+}
+# Part of a day → hours on the wall.
+_PARTS = {
+    "mattina": (5, 12),
+    "mattino": (5, 12),
+    "mattinata": (5, 12),
+    "morning": (5, 12),
+    "pomeriggio": (12, 18),
+    "afternoon": (12, 18),
+    "sera": (18, 24),
+    "serata": (18, 24),
+    "evening": (18, 24),
+    "notte": (21, 24),
+    "night": (18, 24),
+}
+_UNITS = {
+    "minut": "minutes",
+    "min": "minutes",
+    "or": "hours",
+    "hour": "hours",
+    "h": "hours",
+    "giorn": "days",
+    "gg": "days",
+    "g": "days",
+    "day": "days",
+    "d": "days",
+    "settiman": "weeks",
+    "week": "weeks",
+    "w": "weeks",
+    "mes": "months",
+    "month": "months",
+    "mo": "months",
+    "ann": "years",
+    "year": "years",
+    "y": "years",
+}
+_NUMBERS = {
+    word: number
+    for number, words in enumerate(
+        (
+            "un uno una one a an",
+            "due two paio couple",
+            "tre three",
+            "quattro four",
+            "cinque five",
+            "sei six",
+            "sette seven",
+            "otto eight",
+            "nove nine",
+            "dieci ten",
+        ),
+        1,
+    )
+    for word in words.split()
+}
+_LAST = r"ultim[oaei]|scors[oaei]|passat[oaei]|last|past|previous"
+_NEXT = r"prossim[oaei]|next|coming|seguent[ei]|following"
+_THIS = r"quest[oaei]?|this|current|in corso|corrente"
+_UNIT = (
+    r"minut[oi]|minutes?|min|or[ae]|hours?|h|giorn[oi]|gg|days?|d|settiman[ae]|weeks?|w|"
+    r"mes[ei]|months?|mo|ann[oi]|years?|y|g"
+)
+_COUNT = r"\d{1,4}|" + "|".join(_NUMBERS)
+_ISO_DAY = r"\d{4}-\d{2}-\d{2}"
+_ISO = rf"{_ISO_DAY}(?:[t ]\d{{2}}:\d{{2}}(?::\d{{2}}(?:\.\d+)?)?(?:z|[+-]\d{{2}}:?\d{{2}})?)?"
+_FILLER = re.compile(
+    r"^(?:in|il|lo|la|l|i|gli|le|di|del|dello|della|dell|dei|degli|delle|nel|nella|nell|negli|nelle|"
+    r"nei|da|dal|dalla|the|on|of|from|during|for|per|entro|within|over|alla|al|a|at)\b[' ]*"
+)
+
+
+class NoWindow(ValueError):
+    """The text names no span of time that is known here."""
+
+
+def read_window(
+    text: object, now: datetime, zone: tzinfo, *, forward: bool = False
+) -> tuple[datetime, datetime]:
+    """Start and end of the span that `text` names, aware, in `zone`.
+
+    `text` may also be `{"start": …, "end": …}` with ISO moments, of which one may be missing:
+    then the window is open until, or from, a century away. `forward`: a weekday or a day of a
+    month without a year is the next one, not the last. Raises `NoWindow`.
+    """
+    local = now.astimezone(zone)
+    if isinstance(text, dict):
+        start, end = (str(text.get(key) or "").strip() for key in ("start", "end"))
+        if not start and not end:
+            raise NoWindow("a window has a start or an end")
+        return _checked(
+            _moment(start, local, zone) if start else _far(local, -100),
+            _moment(end, local, zone, is_end=True) if end else _far(local, 100),
+        )
+    said = _folded(str(text))
+    if not said:
+        raise NoWindow("nothing is said")
+    try:
+        return _checked(*_read(said, local, zone, forward=forward))
+    except (ValueError, OverflowError) as exc:
+        raise NoWindow(str(exc)) from exc
+
+
+def _read(said: str, local: datetime, zone: tzinfo, *, forward: bool) -> tuple[datetime, datetime]:
+    found = _iso(said, local, zone) or _open_ended(said, local, zone, forward=forward)
+    if found is not None:
+        return found
+    plain = said
+    while (shorter := _FILLER.sub("", plain)) != plain:
+        plain = shorter
+    for reader in (_named_day, _counted, _unit, _weekend, _weekday, _date, _month):
+        found = reader(plain, local, zone, forward)
+        if found is not None:
+            return found
+    raise NoWindow(f"no span of time: {said[:60]}")
+
+
+# -- forms ----------------------------------------------------------------------------------------
+
+
+def _iso(said: str, local: datetime, zone: tzinfo) -> tuple[datetime, datetime] | None:
+    match = re.fullmatch(
+        rf"(?:dal?\s+|from\s+|between\s+|tra\s+(?:il\s+)?)?({_ISO})\s*"
+        rf"(?:/|\.\.+|,|--?|\s(?:a|al|to|until|fino al?|e|and)\s)\s*({_ISO})",
+        said,
+    )
+    if match:
+        start, end = _moment(match[1], local, zone), _moment(match[2], local, zone, is_end=True)
+        return start, end
+    if re.fullmatch(_ISO_DAY, said):
+        return _day(_as_date(said), zone)
+    if re.fullmatch(_ISO, said):
+        start = _moment(said, local, zone)
+        return start, start + timedelta(hours=1)
+    match = re.fullmatch(r"(\d{4})-(\d{2})", said)
+    if match:
+        return _month_of(int(match[1]), int(match[2]), zone)
+    match = re.fullmatch(r"(?:now|today)?\s*([+-])\s*(\d{1,4})\s*([a-z]+)", said)
+    if match and _unit_of(match[3]):
+        moved = _moved(local, int(match[1] + match[2]), _unit_of(match[3]))
+        return (moved, local) if moved < local else (local, moved)
+    return None
+
+
+def _open_ended(
+    said: str, local: datetime, zone: tzinfo, *, forward: bool
+) -> tuple[datetime, datetime] | None:
+    """`da lunedì`, `since 1 march`, `fino a venerdì`, `dal 3 al 7 marzo`, `from monday to …`."""
+    match = re.fullmatch(
+        r"(?:dal?l?[aeo]?|dall'|from|between|tra|fra)\s+(.+?)\s+"
+        r"(?:al?l?[aeo]?|all'|to|until|till|through|and|e|fino al?l?[aeo]?)\s+(.+)",
+        said,
+    )
+    if match:
+        first, last = match[1], match[2]
+        if re.fullmatch(r"(?:il\s+)?\d{1,2}", first):  # the month is said once, at the end
+            month = re.search(r"[a-z]{3,}.*", last)
+            first = f"{first} {month[0]}" if month else first
+        try:
+            start, _ = _read(first, local, zone, forward=forward)
+            _, end = _read(last, max(local, start) if forward else start, zone, forward=True)
+        except NoWindow:
+            return None
+        return (start, end) if start < end else None
+    match = re.fullmatch(r"(?:a partire da|since|starting|da quando|dopo|after|da)\s+(.+)", said)
+    if match and not re.match(rf"(?:{_COUNT})\s+(?:{_UNIT})$", match[1]):
+        try:
+            start, end = _read(match[1], local, zone, forward=False)
+        except NoWindow:
+            return None
+        return (end if said.startswith(("dopo", "after")) else start), _far(local, 100)
+    match = re.fullmatch(r"(?:prima di|prima del|before|until|till|fino a|fino al)\s+(.+)", said)
+    if match:
+        try:
+            start, end = _read(match[1], local, zone, forward=forward)
+        except NoWindow:
+            return None
+        return _far(local, -100), (start if said.startswith(("prima", "before")) else end)
+    return None
+
+
+def _named_day(
+    said: str, local: datetime, zone: tzinfo, forward: bool
+) -> tuple[datetime, datetime] | None:
+    if said in {"adesso", "ora", "now"}:
+        return local, local + timedelta(hours=1)
+    if said in {"stamattina", "stamane", "stamani", "this morning"}:
+        said = "oggi mattina"
+    elif said in {"stasera", "tonight", "this evening", "stanotte"}:
+        said = "oggi sera"
+    elif said in {"this afternoon", "oggi pomeriggio"}:
+        said = "oggi pomeriggio"
+    elif said == "last night":
+        said = "ieri sera"
+    for word, shift in sorted(_DAYS.items(), key=lambda pair: -len(pair[0])):
+        match = re.fullmatch(rf"{re.escape(word)}(?:\s+(?:in the\s+|di\s+)?([a-z]+))?", said)
+        if match:
+            day = local.date() + timedelta(days=shift)
+            if match[1] is None:
+                return _day(day, zone)
+            if match[1] in _PARTS:
+                return _part(day, match[1], zone)
+    return None
+
+
+def _counted(
+    said: str, local: datetime, zone: tzinfo, forward: bool
+) -> tuple[datetime, datetime] | None:
+    """`ultimi 7 giorni`, `last two weeks`, `next 3 days`, `3 giorni fa`, `7d`."""
+    match = re.fullmatch(
+        rf"(?:({_LAST})|({_NEXT}))?\s*({_COUNT})\s*({_UNIT})(?:\s+({_LAST})|\s+({_NEXT}))?"
+        rf"(?:\s+(fa|ago))?",
+        said,
+    )
+    if match is None:
+        return None
+    before, after = match[1] or match[5], match[2] or match[6]
+    count, unit = _number(match[3]), _unit_of(match[4])
+    if match[7]:
+        moved = _moved(local, -count, unit)
+        return _day(moved.date(), zone) if unit not in {"hours", "minutes"} else (moved, local)
+    if after or (forward and not before):
+        return local, _moved(local, count, unit)
+    return _moved(local, -count, unit), local
+
+
+def _unit(
+    said: str, local: datetime, zone: tzinfo, forward: bool
+) -> tuple[datetime, datetime] | None:
+    """`questa settimana`, `last month`, `il mese prossimo`, `quest'anno`, `l'ultima ora`."""
+    match = re.fullmatch(rf"(?:({_THIS})|({_LAST})|({_NEXT}))[' ]*({_UNIT})", said)
+    where = match and (0 if match[1] else -1 if match[2] else 1)
+    word = match[4] if match else ""
+    if match is None:
+        match = re.fullmatch(rf"({_UNIT})\s+(?:({_LAST})|({_NEXT})|({_THIS}))", said)
+        if match is None:
+            return None
+        where = -1 if match[2] else 1 if match[3] else 0
+        word = match[1]
+    unit, today = _unit_of(word), local.date()
+    rolling = bool(re.match(r"ultim|past", said))
+    if unit in {"hours", "minutes"} or rolling:
+        moved = _moved(local, 1 if where == 1 else -1, unit)
+        return (moved, local) if moved < local else (local, moved)
+    shift = int(where or 0)
+    if unit == "days":
+        return _day(today + timedelta(days=shift), zone)
+    if unit == "weeks":
+        monday = today - timedelta(days=today.weekday()) + timedelta(weeks=shift)
+        return _span(monday, monday + timedelta(days=7), zone)
+    if unit == "months":
+        index = today.year * 12 + today.month - 1 + shift
+        return _month_of(index // 12, index % 12 + 1, zone)
+    return _span(date(today.year + shift, 1, 1), date(today.year + shift + 1, 1, 1), zone)
+
+
+def _weekend(
+    said: str, local: datetime, zone: tzinfo, forward: bool
+) -> tuple[datetime, datetime] | None:
+    match = re.fullmatch(
+        rf"(?:({_LAST})|({_NEXT})|(?:{_THIS}))?\s*(?:week ?end|fine settimana)"
+        rf"(?:\s+(?:({_LAST})|({_NEXT})))?",
+        said,
+    )
+    if match is None:
+        return None
+    today = local.date()
+    saturday = today - timedelta(days=today.weekday()) + timedelta(days=5)
+    if match[1] or match[3]:
+        saturday -= timedelta(days=7)
+    elif match[2] or match[4]:
+        saturday += timedelta(days=7)
+    return _span(saturday, saturday + timedelta(days=2), zone)
+
+
+def _weekday(
+    said: str, local: datetime, zone: tzinfo, forward: bool
+) -> tuple[datetime, datetime] | None:
+    """`lunedì`, `next friday`, `martedì scorso`, `sabato mattina`."""
+    match = re.fullmatch(
+        rf"(?:({_LAST})|({_NEXT})|(?:{_THIS}))?\s*({'|'.join(_WEEKDAYS)})"
+        rf"(?:\s+(?:({_LAST})|({_NEXT})))?(?:\s+([a-z]+))?",
+        said,
+    )
+    if match is None or (match[6] and match[6] not in _PARTS):
+        return None
+    today, wanted = local.date(), _WEEKDAYS[match[3]]
+    ahead = (wanted - today.weekday()) % 7
+    if match[1] or match[4]:
+        day = today - timedelta(days=(today.weekday() - wanted) % 7 or 7)
+    elif match[2] or match[5]:
+        day = today + timedelta(days=ahead or 7)
+    else:
+        behind = (today.weekday() - wanted) % 7
+        day = today + timedelta(days=ahead) if forward else today - timedelta(days=behind)
+    return _part(day, match[6], zone) if match[6] else _day(day, zone)
+
+
+def _date(
+    said: str, local: datetime, zone: tzinfo, forward: bool
+) -> tuple[datetime, datetime] | None:
+    """`3 marzo`, `march 3rd 2026`, `3/4`, `03/04/2026` (the day first), `il 5`."""
+    months = "|".join(_MONTHS)
+    patterns = (
+        rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th|º|°)?\s+(?:of\s+|di\s+)?(?P<month>{months})\.?"
+        rf"(?:,?\s+(?:del\s+)?(?P<year>\d{{4}}))?",
+        rf"(?P<month>{months})\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(?P<year>\d{{4}}))?",
+        r"(?P<day>\d{1,2})[/.](?P<month>\d{1,2})(?:[/.](?P<year>\d{4}|\d{2}))?",
+        r"(?P<day>\d{1,2})(?:st|nd|rd|th)?",
+    )
+    for pattern in patterns:
+        match = re.fullmatch(rf"{pattern}(?:\s+(?P<part>[a-z]+))?", said)
+        if match is None or (match["part"] and match["part"] not in _PARTS):
+            continue
+        given = match.groupdict()
+        month = given.get("month")
+        number = local.month if month is None else _MONTHS.get(month) or int(month)
+        year = given.get("year")
+        day = _nearest(
+            int(match["day"]),
+            number,
+            None if year is None else int(year) + (2000 if len(year) == 2 else 0),
+            local.date(),
+            forward=forward,
+            by_month=month is None,
+        )
+        return _part(day, match["part"], zone) if match["part"] else _day(day, zone)
+    return None
+
+
+def _month(
+    said: str, local: datetime, zone: tzinfo, forward: bool
+) -> tuple[datetime, datetime] | None:
+    match = re.fullmatch(
+        rf"(?:mese di\s+)?({'|'.join(_MONTHS)})\.?(?:\s+(?:del\s+)?(\d{{4}}))?"
+        rf"(?:\s+(?:({_LAST})|({_NEXT})))?|(\d{{4}})",
+        said,
+    )
+    if match is None:
+        return None
+    if match[5]:
+        return _span(date(int(match[5]), 1, 1), date(int(match[5]) + 1, 1, 1), zone)
+    number, today = _MONTHS[match[1]], local.date()
+    year = int(match[2]) if match[2] else today.year
+    if not match[2]:
+        if number > today.month and not forward and not match[4]:
+            year -= 1
+        elif number < today.month and (forward or match[4]):
+            year += 1
+    return _month_of(year, number, zone)
+
+
+# -- arithmetic -----------------------------------------------------------------------------------
+
+
+def _nearest(
+    day: int, month: int, year: int | None, today: date, *, forward: bool, by_month: bool
+) -> date:
+    try:
+        if year is not None:
+            return date(year, month, day)
+        found = date(today.year, month, day)
+        if forward and found < today:
+            if by_month:
+                index = today.year * 12 + today.month
+                return date(index // 12, index % 12 + 1, day)
+            return date(today.year + 1, month, day)
+        if not forward and (found - today).days > 180:
+            return date(today.year - 1, month, day)
+        return found
+    except ValueError as exc:
+        raise NoWindow(f"there is no such day: {day}/{month}") from exc
+
+
+def _moved(local: datetime, count: int, unit: str) -> datetime:
+    if unit in {"months", "years"}:
+        index = local.year * 12 + local.month - 1 + count * (12 if unit == "years" else 1)
+        year, month = index // 12, index % 12 + 1
+        if not 1 <= year <= 9998:
+            raise NoWindow("too far away")
+        for day in range(local.day, 27, -1):
+            try:
+                return local.replace(year=year, month=month, day=day)
+            except ValueError:
+                continue
+        return local.replace(year=year, month=month)
+    try:
+        if unit in {"hours", "minutes"}:
+            utc = local.timestamp() + count * (3600 if unit == "hours" else 60)
+            return datetime.fromtimestamp(utc, local.tzinfo)
+        return local + timedelta(days=count * (7 if unit == "weeks" else 1))
+    except (OverflowError, ValueError, OSError) as exc:
+        raise NoWindow("too far away") from exc
+
+
+def _day(day: date, zone: tzinfo) -> tuple[datetime, datetime]:
+    return _span(day, day + timedelta(days=1), zone)
+
+
+def _span(first: date, after: date, zone: tzinfo) -> tuple[datetime, datetime]:
+    return datetime.combine(first, time(), zone), datetime.combine(after, time(), zone)
+
+
+def _part(day: date, part: str, zone: tzinfo) -> tuple[datetime, datetime]:
+    low, high = _PARTS[part]
+    start = datetime.combine(day, time(low), zone)
+    if high == 24:
+        return start, datetime.combine(day + timedelta(days=1), time(), zone)
+    return start, datetime.combine(day, time(high), zone)
+
+
+def _month_of(year: int, month: int, zone: tzinfo) -> tuple[datetime, datetime]:
+    if not 1 <= month <= 12 or not 1 <= year <= 9998:
+        raise NoWindow("there is no such month")
+    after = date(year + month // 12, month % 12 + 1, 1)
+    return _span(date(year, month, 1), after, zone)
+
+
+def _moment(text: str, local: datetime, zone: tzinfo, *, is_end: bool = False) -> datetime:
+    """An ISO moment, or another span's start (its end for `is_end`)."""
+    if re.fullmatch(_ISO_DAY, text):
+        return _day(_as_date(text), zone)[1 if is_end else 0]
+    try:
+        found = datetime.fromisoformat(text.upper().replace(" ", "T"))
+    except ValueError:
+        return _read(_folded(text), local, zone, forward=False)[1 if is_end else 0]
+    return found.replace(tzinfo=zone) if found.tzinfo is None else found.astimezone(zone)
+
+
+def _as_date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError as exc:
+        raise NoWindow(f"there is no such day: {text}") from exc
+
+
+def _far(local: datetime, years: int) -> datetime:
+    return local.replace(year=max(2, min(9998, local.year + years)), month=1, day=1)
+
+
+def _checked(start: datetime, end: datetime) -> tuple[datetime, datetime]:
+    if start >= end:
+        raise NoWindow("the end lies before the start")
+    return start, end
+
+
+def _unit_of(word: str) -> str:
+    known = sorted(_UNITS, key=len, reverse=True)
+    return next((_UNITS[stem] for stem in known if _is_unit(word, stem)), "")
+
+
+def _is_unit(word: str, stem: str) -> bool:
+    return word == stem or (len(stem) > 1 and word.startswith(stem) and len(word) <= len(stem) + 2)
+
+
+def _number(word: str) -> int:
+    return int(word) if word.isdigit() else _NUMBERS[word]
+
+
+def _folded(text: str) -> str:
+    """Lower case without accents; typographic apostrophes plain, blanks single."""
+    flat = unicodedata.normalize("NFKD", text.casefold().replace("’", "'"))
+    plain = "".join(c for c in flat if not unicodedata.combining(c))
+    return " ".join(re.sub(r"(?<![\d])_|_(?![\d])|_", " ", plain).split()).strip(" .!?;")
