@@ -168,6 +168,7 @@ ROOMS = {
     "docx": ("executors._sdk.documents",),
     "geopy": ("executors._sdk.geo",),
     "httpx": ("core.llm", "bot.telegram.client", "executors._sdk.http", "executors._sdk.web_text"),
+    "imap_tools": ("executors._sdk.imap",),
     "jinja2": ("core.llm.prompts", "bot.console"),
     "jsonschema": ("core.catalog.manifest", "core.execution.arguments"),
     "lxml": ("executors._sdk.documents",),
