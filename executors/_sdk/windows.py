@@ -10,130 +10,26 @@ import re
 import unicodedata
 from datetime import date, datetime, time, timedelta
 
+from executors._sdk.time_words import (
+    COUNT,
+    DAYS,
+    FILLER,
+    ISO,
+    ISO_DAY,
+    LAST,
+    MONTHS,
+    NEXT,
+    NUMBERS,
+    PARTS,
+    THIS,
+    UNIT,
+    UNITS,
+    WEEKDAYS,
+)
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import tzinfo
-
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "gennaio gen january jan",
-            "febbraio feb february",
-            "marzo mar march",
-            "aprile apr april",
-            "maggio mag may",
-            "giugno giu june jun",
-            "luglio lug july jul",
-            "agosto ago august aug",
-            "settembre set sett september sep sept",
-            "ottobre ott october oct",
-            "novembre nov november",
-            "dicembre dic december dec",
-        ),
-        1,
-    )
-    for name in names.split()
-}
-_WEEKDAYS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "lunedi lun monday mon",
-            "martedi mart tuesday tue tues",
-            "mercoledi merc wednesday wed",
-            "giovedi giov thursday thu thurs",
-            "venerdi ven friday fri",
-            "sabato sab saturday sat",
-            "domenica dom sunday sun",
-        )
-    )
-    for name in names.split()
-}
-_DAYS = {
-    "oggi": 0,
-    "today": 0,
-    "odierno": 0,
-    "odierna": 0,
-    "ieri": -1,
-    "yesterday": -1,
-    "domani": 1,
-    "tomorrow": 1,
-    "dopodomani": 2,
-    "day after tomorrow": 2,
-    "altro ieri": -2,
-    "altroieri": -2,
-    "l'altro ieri": -2,
-    "day before yesterday": -2,
-}
-# Part of a day → hours on the wall.
-_PARTS = {
-    "mattina": (5, 12),
-    "mattino": (5, 12),
-    "mattinata": (5, 12),
-    "morning": (5, 12),
-    "pomeriggio": (12, 18),
-    "afternoon": (12, 18),
-    "sera": (18, 24),
-    "serata": (18, 24),
-    "evening": (18, 24),
-    "notte": (21, 24),
-    "night": (18, 24),
-}
-_UNITS = {
-    "minut": "minutes",
-    "min": "minutes",
-    "or": "hours",
-    "hour": "hours",
-    "h": "hours",
-    "giorn": "days",
-    "gg": "days",
-    "g": "days",
-    "day": "days",
-    "d": "days",
-    "settiman": "weeks",
-    "week": "weeks",
-    "w": "weeks",
-    "mes": "months",
-    "month": "months",
-    "mo": "months",
-    "ann": "years",
-    "year": "years",
-    "y": "years",
-}
-_NUMBERS = {
-    word: number
-    for number, words in enumerate(
-        (
-            "un uno una one a an",
-            "due two paio couple",
-            "tre three",
-            "quattro four",
-            "cinque five",
-            "sei six",
-            "sette seven",
-            "otto eight",
-            "nove nine",
-            "dieci ten",
-        ),
-        1,
-    )
-    for word in words.split()
-}
-_LAST = r"ultim[oaei]|scors[oaei]|passat[oaei]|last|past|previous"
-_NEXT = r"prossim[oaei]|next|coming|seguent[ei]|following"
-_THIS = r"quest[oaei]?|this|current|in corso|corrente"
-_UNIT = (
-    r"minut[oi]|minutes?|min|or[ae]|hours?|h|giorn[oi]|gg|days?|d|settiman[ae]|weeks?|w|"
-    r"mes[ei]|months?|mo|ann[oi]|years?|y|g"
-)
-_COUNT = r"\d{1,4}|" + "|".join(_NUMBERS)
-_ISO_DAY = r"\d{4}-\d{2}-\d{2}"
-_ISO = rf"{_ISO_DAY}(?:[t ]\d{{2}}:\d{{2}}(?::\d{{2}}(?:\.\d+)?)?(?:z|[+-]\d{{2}}:?\d{{2}})?)?"
-_FILLER = re.compile(
-    r"^(?:in|il|lo|la|l|i|gli|le|di|del|dello|della|dell|dei|degli|delle|nel|nella|nell|negli|nelle|"
-    r"nei|da|dal|dalla|the|on|of|from|during|for|per|entro|within|over|alla|al|a|at)\b[' ]*"
-)
 
 
 class NoWindow(ValueError):
@@ -172,7 +68,7 @@ def _read(said: str, local: datetime, zone: tzinfo, *, forward: bool) -> tuple[d
     if found is not None:
         return found
     plain = said
-    while (shorter := _FILLER.sub("", plain)) != plain:
+    while (shorter := FILLER.sub("", plain)) != plain:
         plain = shorter
     for reader in (_named_day, _counted, _unit, _weekend, _weekday, _date, _month):
         found = reader(plain, local, zone, forward)
@@ -186,16 +82,16 @@ def _read(said: str, local: datetime, zone: tzinfo, *, forward: bool) -> tuple[d
 
 def _iso(said: str, local: datetime, zone: tzinfo) -> tuple[datetime, datetime] | None:
     match = re.fullmatch(
-        rf"(?:dal?\s+|from\s+|between\s+|tra\s+(?:il\s+)?)?({_ISO})\s*"
-        rf"(?:/|\.\.+|,|--?|\s(?:a|al|to|until|fino al?|e|and)\s)\s*({_ISO})",
+        rf"(?:dal?\s+|from\s+|between\s+|tra\s+(?:il\s+)?)?({ISO})\s*"
+        rf"(?:/|\.\.+|,|--?|\s(?:a|al|to|until|fino al?|e|and)\s)\s*({ISO})",
         said,
     )
     if match:
         start, end = _moment(match[1], local, zone), _moment(match[2], local, zone, is_end=True)
         return start, end
-    if re.fullmatch(_ISO_DAY, said):
+    if re.fullmatch(ISO_DAY, said):
         return _day(_as_date(said), zone)
-    if re.fullmatch(_ISO, said):
+    if re.fullmatch(ISO, said):
         start = _moment(said, local, zone)
         return start, start + timedelta(hours=1)
     match = re.fullmatch(r"(\d{4})-(\d{2})", said)
@@ -229,7 +125,7 @@ def _open_ended(
             return None
         return (start, end) if start < end else None
     match = re.fullmatch(r"(?:a partire da|since|starting|da quando|dopo|after|da)\s+(.+)", said)
-    if match and not re.match(rf"(?:{_COUNT})\s+(?:{_UNIT})$", match[1]):
+    if match and not re.match(rf"(?:{COUNT})\s+(?:{UNIT})$", match[1]):
         try:
             start, end = _read(match[1], local, zone, forward=False)
         except NoWindow:
@@ -258,13 +154,13 @@ def _named_day(
         said = "oggi pomeriggio"
     elif said == "last night":
         said = "ieri sera"
-    for word, shift in sorted(_DAYS.items(), key=lambda pair: -len(pair[0])):
+    for word, shift in sorted(DAYS.items(), key=lambda pair: -len(pair[0])):
         match = re.fullmatch(rf"{re.escape(word)}(?:\s+(?:in the\s+|di\s+)?([a-z]+))?", said)
         if match:
             day = local.date() + timedelta(days=shift)
             if match[1] is None:
                 return _day(day, zone)
-            if match[1] in _PARTS:
+            if match[1] in PARTS:
                 return _part(day, match[1], zone)
     return None
 
@@ -274,7 +170,7 @@ def _counted(
 ) -> tuple[datetime, datetime] | None:
     """`ultimi 7 giorni`, `last two weeks`, `next 3 days`, `3 giorni fa`, `7d`."""
     match = re.fullmatch(
-        rf"(?:({_LAST})|({_NEXT}))?\s*({_COUNT})\s*({_UNIT})(?:\s+({_LAST})|\s+({_NEXT}))?"
+        rf"(?:({LAST})|({NEXT}))?\s*({COUNT})\s*({UNIT})(?:\s+({LAST})|\s+({NEXT}))?"
         rf"(?:\s+(fa|ago))?",
         said,
     )
@@ -294,11 +190,11 @@ def _unit(
     said: str, local: datetime, zone: tzinfo, forward: bool
 ) -> tuple[datetime, datetime] | None:
     """`questa settimana`, `last month`, `il mese prossimo`, `quest'anno`, `l'ultima ora`."""
-    match = re.fullmatch(rf"(?:({_THIS})|({_LAST})|({_NEXT}))[' ]*({_UNIT})", said)
+    match = re.fullmatch(rf"(?:({THIS})|({LAST})|({NEXT}))[' ]*({UNIT})", said)
     where = match and (0 if match[1] else -1 if match[2] else 1)
     word = match[4] if match else ""
     if match is None:
-        match = re.fullmatch(rf"({_UNIT})\s+(?:({_LAST})|({_NEXT})|({_THIS}))", said)
+        match = re.fullmatch(rf"({UNIT})\s+(?:({LAST})|({NEXT})|({THIS}))", said)
         if match is None:
             return None
         where = -1 if match[2] else 1 if match[3] else 0
@@ -324,8 +220,8 @@ def _weekend(
     said: str, local: datetime, zone: tzinfo, forward: bool
 ) -> tuple[datetime, datetime] | None:
     match = re.fullmatch(
-        rf"(?:({_LAST})|({_NEXT})|(?:{_THIS}))?\s*(?:week ?end|fine settimana)"
-        rf"(?:\s+(?:({_LAST})|({_NEXT})))?",
+        rf"(?:({LAST})|({NEXT})|(?:{THIS}))?\s*(?:week ?end|fine settimana)"
+        rf"(?:\s+(?:({LAST})|({NEXT})))?",
         said,
     )
     if match is None:
@@ -344,13 +240,13 @@ def _weekday(
 ) -> tuple[datetime, datetime] | None:
     """`lunedì`, `next friday`, `martedì scorso`, `sabato mattina`."""
     match = re.fullmatch(
-        rf"(?:({_LAST})|({_NEXT})|(?:{_THIS}))?\s*({'|'.join(_WEEKDAYS)})"
-        rf"(?:\s+(?:({_LAST})|({_NEXT})))?(?:\s+([a-z]+))?",
+        rf"(?:({LAST})|({NEXT})|(?:{THIS}))?\s*({'|'.join(WEEKDAYS)})"
+        rf"(?:\s+(?:({LAST})|({NEXT})))?(?:\s+([a-z]+))?",
         said,
     )
-    if match is None or (match[6] and match[6] not in _PARTS):
+    if match is None or (match[6] and match[6] not in PARTS):
         return None
-    today, wanted = local.date(), _WEEKDAYS[match[3]]
+    today, wanted = local.date(), WEEKDAYS[match[3]]
     ahead = (wanted - today.weekday()) % 7
     if match[1] or match[4]:
         day = today - timedelta(days=(today.weekday() - wanted) % 7 or 7)
@@ -366,7 +262,7 @@ def _date(
     said: str, local: datetime, zone: tzinfo, forward: bool
 ) -> tuple[datetime, datetime] | None:
     """`3 marzo`, `march 3rd 2026`, `3/4`, `03/04/2026` (the day first), `il 5`."""
-    months = "|".join(_MONTHS)
+    months = "|".join(MONTHS)
     patterns = (
         rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th|º|°)?\s+(?:of\s+|di\s+)?(?P<month>{months})\.?"
         rf"(?:,?\s+(?:del\s+)?(?P<year>\d{{4}}))?",
@@ -376,11 +272,11 @@ def _date(
     )
     for pattern in patterns:
         match = re.fullmatch(rf"{pattern}(?:\s+(?P<part>[a-z]+))?", said)
-        if match is None or (match["part"] and match["part"] not in _PARTS):
+        if match is None or (match["part"] and match["part"] not in PARTS):
             continue
         given = match.groupdict()
         month = given.get("month")
-        number = local.month if month is None else _MONTHS.get(month) or int(month)
+        number = local.month if month is None else MONTHS.get(month) or int(month)
         year = given.get("year")
         day = _nearest(
             int(match["day"]),
@@ -398,15 +294,15 @@ def _month(
     said: str, local: datetime, zone: tzinfo, forward: bool
 ) -> tuple[datetime, datetime] | None:
     match = re.fullmatch(
-        rf"(?:mese di\s+)?({'|'.join(_MONTHS)})\.?(?:\s+(?:del\s+)?(\d{{4}}))?"
-        rf"(?:\s+(?:({_LAST})|({_NEXT})))?|(\d{{4}})",
+        rf"(?:mese di\s+)?({'|'.join(MONTHS)})\.?(?:\s+(?:del\s+)?(\d{{4}}))?"
+        rf"(?:\s+(?:({LAST})|({NEXT})))?|(\d{{4}})",
         said,
     )
     if match is None:
         return None
     if match[5]:
         return _span(date(int(match[5]), 1, 1), date(int(match[5]) + 1, 1, 1), zone)
-    number, today = _MONTHS[match[1]], local.date()
+    number, today = MONTHS[match[1]], local.date()
     year = int(match[2]) if match[2] else today.year
     if not match[2]:
         if number > today.month and not forward and not match[4]:
@@ -468,7 +364,7 @@ def _span(first: date, after: date, zone: tzinfo) -> tuple[datetime, datetime]:
 
 
 def _part(day: date, part: str, zone: tzinfo) -> tuple[datetime, datetime]:
-    low, high = _PARTS[part]
+    low, high = PARTS[part]
     start = datetime.combine(day, time(low), zone)
     if high == 24:
         return start, datetime.combine(day + timedelta(days=1), time(), zone)
@@ -484,7 +380,7 @@ def _month_of(year: int, month: int, zone: tzinfo) -> tuple[datetime, datetime]:
 
 def _moment(text: str, local: datetime, zone: tzinfo, *, is_end: bool = False) -> datetime:
     """An ISO moment, or another span's start (its end for `is_end`)."""
-    if re.fullmatch(_ISO_DAY, text):
+    if re.fullmatch(ISO_DAY, text):
         return _day(_as_date(text), zone)[1 if is_end else 0]
     try:
         found = datetime.fromisoformat(text.upper().replace(" ", "T"))
@@ -511,8 +407,8 @@ def _checked(start: datetime, end: datetime) -> tuple[datetime, datetime]:
 
 
 def _unit_of(word: str) -> str:
-    known = sorted(_UNITS, key=len, reverse=True)
-    return next((_UNITS[stem] for stem in known if _is_unit(word, stem)), "")
+    known = sorted(UNITS, key=len, reverse=True)
+    return next((UNITS[stem] for stem in known if _is_unit(word, stem)), "")
 
 
 def _is_unit(word: str, stem: str) -> bool:
@@ -520,7 +416,7 @@ def _is_unit(word: str, stem: str) -> bool:
 
 
 def _number(word: str) -> int:
-    return int(word) if word.isdigit() else _NUMBERS[word]
+    return int(word) if word.isdigit() else NUMBERS[word]
 
 
 def _folded(text: str) -> str:
