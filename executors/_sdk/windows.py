@@ -8,8 +8,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 
+from executors._sdk.time_spans import NoWindow as NoWindow
+from executors._sdk.time_spans import (
+    day_span,
+    month_span,
+    moved_by,
+    nearest_day,
+    part_of_day,
+    span_between,
+)
 from executors._sdk.time_words import (
     COUNT,
     DAYS,
@@ -30,10 +39,6 @@ from executors._sdk.time_words import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import tzinfo
-
-
-class NoWindow(ValueError):
-    """The text names no span of time that is known here."""
 
 
 def read_window(
@@ -90,16 +95,16 @@ def _iso(said: str, local: datetime, zone: tzinfo) -> tuple[datetime, datetime] 
         start, end = _moment(match[1], local, zone), _moment(match[2], local, zone, is_end=True)
         return start, end
     if re.fullmatch(ISO_DAY, said):
-        return _day(_as_date(said), zone)
+        return day_span(_as_date(said), zone)
     if re.fullmatch(ISO, said):
         start = _moment(said, local, zone)
         return start, start + timedelta(hours=1)
     match = re.fullmatch(r"(\d{4})-(\d{2})", said)
     if match:
-        return _month_of(int(match[1]), int(match[2]), zone)
+        return month_span(int(match[1]), int(match[2]), zone)
     match = re.fullmatch(r"(?:now|today)?\s*([+-])\s*(\d{1,4})\s*([a-z]+)", said)
     if match and _unit_of(match[3]):
-        moved = _moved(local, int(match[1] + match[2]), _unit_of(match[3]))
+        moved = moved_by(local, int(match[1] + match[2]), _unit_of(match[3]))
         return (moved, local) if moved < local else (local, moved)
     return None
 
@@ -159,9 +164,9 @@ def _named_day(
         if match:
             day = local.date() + timedelta(days=shift)
             if match[1] is None:
-                return _day(day, zone)
+                return day_span(day, zone)
             if match[1] in PARTS:
-                return _part(day, match[1], zone)
+                return part_of_day(day, match[1], zone)
     return None
 
 
@@ -179,11 +184,11 @@ def _counted(
     before, after = match[1] or match[5], match[2] or match[6]
     count, unit = _number(match[3]), _unit_of(match[4])
     if match[7]:
-        moved = _moved(local, -count, unit)
-        return _day(moved.date(), zone) if unit not in {"hours", "minutes"} else (moved, local)
+        moved = moved_by(local, -count, unit)
+        return day_span(moved.date(), zone) if unit not in {"hours", "minutes"} else (moved, local)
     if after or (forward and not before):
-        return local, _moved(local, count, unit)
-    return _moved(local, -count, unit), local
+        return local, moved_by(local, count, unit)
+    return moved_by(local, -count, unit), local
 
 
 def _unit(
@@ -202,18 +207,18 @@ def _unit(
     unit, today = _unit_of(word), local.date()
     rolling = bool(re.match(r"ultim|past", said))
     if unit in {"hours", "minutes"} or rolling:
-        moved = _moved(local, 1 if where == 1 else -1, unit)
+        moved = moved_by(local, 1 if where == 1 else -1, unit)
         return (moved, local) if moved < local else (local, moved)
     shift = int(where or 0)
     if unit == "days":
-        return _day(today + timedelta(days=shift), zone)
+        return day_span(today + timedelta(days=shift), zone)
     if unit == "weeks":
         monday = today - timedelta(days=today.weekday()) + timedelta(weeks=shift)
-        return _span(monday, monday + timedelta(days=7), zone)
+        return span_between(monday, monday + timedelta(days=7), zone)
     if unit == "months":
         index = today.year * 12 + today.month - 1 + shift
-        return _month_of(index // 12, index % 12 + 1, zone)
-    return _span(date(today.year + shift, 1, 1), date(today.year + shift + 1, 1, 1), zone)
+        return month_span(index // 12, index % 12 + 1, zone)
+    return span_between(date(today.year + shift, 1, 1), date(today.year + shift + 1, 1, 1), zone)
 
 
 def _weekend(
@@ -232,7 +237,7 @@ def _weekend(
         saturday -= timedelta(days=7)
     elif match[2] or match[4]:
         saturday += timedelta(days=7)
-    return _span(saturday, saturday + timedelta(days=2), zone)
+    return span_between(saturday, saturday + timedelta(days=2), zone)
 
 
 def _weekday(
@@ -255,7 +260,7 @@ def _weekday(
     else:
         behind = (today.weekday() - wanted) % 7
         day = today + timedelta(days=ahead) if forward else today - timedelta(days=behind)
-    return _part(day, match[6], zone) if match[6] else _day(day, zone)
+    return part_of_day(day, match[6], zone) if match[6] else day_span(day, zone)
 
 
 def _date(
@@ -278,7 +283,7 @@ def _date(
         month = given.get("month")
         number = local.month if month is None else MONTHS.get(month) or int(month)
         year = given.get("year")
-        day = _nearest(
+        day = nearest_day(
             int(match["day"]),
             number,
             None if year is None else int(year) + (2000 if len(year) == 2 else 0),
@@ -286,7 +291,7 @@ def _date(
             forward=forward,
             by_month=month is None,
         )
-        return _part(day, match["part"], zone) if match["part"] else _day(day, zone)
+        return part_of_day(day, match["part"], zone) if match["part"] else day_span(day, zone)
     return None
 
 
@@ -301,7 +306,7 @@ def _month(
     if match is None:
         return None
     if match[5]:
-        return _span(date(int(match[5]), 1, 1), date(int(match[5]) + 1, 1, 1), zone)
+        return span_between(date(int(match[5]), 1, 1), date(int(match[5]) + 1, 1, 1), zone)
     number, today = MONTHS[match[1]], local.date()
     year = int(match[2]) if match[2] else today.year
     if not match[2]:
@@ -309,79 +314,16 @@ def _month(
             year -= 1
         elif number < today.month and (forward or match[4]):
             year += 1
-    return _month_of(year, number, zone)
+    return month_span(year, number, zone)
 
 
-# -- arithmetic -----------------------------------------------------------------------------------
-
-
-def _nearest(
-    day: int, month: int, year: int | None, today: date, *, forward: bool, by_month: bool
-) -> date:
-    try:
-        if year is not None:
-            return date(year, month, day)
-        found = date(today.year, month, day)
-        if forward and found < today:
-            if by_month:
-                index = today.year * 12 + today.month
-                return date(index // 12, index % 12 + 1, day)
-            return date(today.year + 1, month, day)
-        if not forward and (found - today).days > 180:
-            return date(today.year - 1, month, day)
-        return found
-    except ValueError as exc:
-        raise NoWindow(f"there is no such day: {day}/{month}") from exc
-
-
-def _moved(local: datetime, count: int, unit: str) -> datetime:
-    if unit in {"months", "years"}:
-        index = local.year * 12 + local.month - 1 + count * (12 if unit == "years" else 1)
-        year, month = index // 12, index % 12 + 1
-        if not 1 <= year <= 9998:
-            raise NoWindow("too far away")
-        for day in range(local.day, 27, -1):
-            try:
-                return local.replace(year=year, month=month, day=day)
-            except ValueError:
-                continue
-        return local.replace(year=year, month=month)
-    try:
-        if unit in {"hours", "minutes"}:
-            utc = local.timestamp() + count * (3600 if unit == "hours" else 60)
-            return datetime.fromtimestamp(utc, local.tzinfo)
-        return local + timedelta(days=count * (7 if unit == "weeks" else 1))
-    except (OverflowError, ValueError, OSError) as exc:
-        raise NoWindow("too far away") from exc
-
-
-def _day(day: date, zone: tzinfo) -> tuple[datetime, datetime]:
-    return _span(day, day + timedelta(days=1), zone)
-
-
-def _span(first: date, after: date, zone: tzinfo) -> tuple[datetime, datetime]:
-    return datetime.combine(first, time(), zone), datetime.combine(after, time(), zone)
-
-
-def _part(day: date, part: str, zone: tzinfo) -> tuple[datetime, datetime]:
-    low, high = PARTS[part]
-    start = datetime.combine(day, time(low), zone)
-    if high == 24:
-        return start, datetime.combine(day + timedelta(days=1), time(), zone)
-    return start, datetime.combine(day, time(high), zone)
-
-
-def _month_of(year: int, month: int, zone: tzinfo) -> tuple[datetime, datetime]:
-    if not 1 <= month <= 12 or not 1 <= year <= 9998:
-        raise NoWindow("there is no such month")
-    after = date(year + month // 12, month % 12 + 1, 1)
-    return _span(date(year, month, 1), after, zone)
+# -- small things ---------------------------------------------------------------------------------
 
 
 def _moment(text: str, local: datetime, zone: tzinfo, *, is_end: bool = False) -> datetime:
     """An ISO moment, or another span's start (its end for `is_end`)."""
     if re.fullmatch(ISO_DAY, text):
-        return _day(_as_date(text), zone)[1 if is_end else 0]
+        return day_span(_as_date(text), zone)[1 if is_end else 0]
     try:
         found = datetime.fromisoformat(text.upper().replace(" ", "T"))
     except ValueError:
