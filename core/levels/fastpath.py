@@ -264,7 +264,10 @@ class Fastpath:
             row = await plan_cache.keep(
                 tx, turn.actor_id, turn.lang, lesson, turn_id=turn.id, now=self._clock.now()
             )
-            return await plan_cache.approve(tx, row, True)
+            approved = await plan_cache.approve(tx, row, True)
+        if lesson.meaning:
+            self._nearness.soon()  # not here: a press is worked while the store is held
+        return approved
 
     async def read_again(self) -> None:
         """After a new edition of the word list: read what was learnt by an earlier one. Until then

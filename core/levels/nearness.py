@@ -132,6 +132,11 @@ class Nearness:
 
     # -- in the background ------------------------------------------------------------------------
 
+    def soon(self) -> None:
+        """Have measured what is not measured yet; returns at once."""
+        if self._embedder is not None:
+            self._needs_work()
+
     def _needs_work(self) -> None:
         self._settled.clear()
         self._wake.set()
