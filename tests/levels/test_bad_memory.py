@@ -259,6 +259,30 @@ async def test_request_that_speaks_of_another_is_not_that_other(memory: Memory, 
     assert await memory.find(request_) is None
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("cancella {}", "trova {} e cancellalo"),
+        ("delete {}", "look for the file {} and remove it"),
+        ("leggi {}", "cerca il file {} e leggilo"),
+        ("read me the file {}", "find the file {} and read it"),
+    ],
+)
+async def test_what_is_to_be_found_first_is_not_what_is_named(
+    memory: Memory, one: str, other: str
+):
+    """What is looked for may lie in any folder, and there may be several."""
+    for taught, said in ((one, other), (other, one)):
+        tool = "delete_files" if "dele" in one or "canc" in one else "read_files"
+        await memory.execute("DELETE FROM plan_cache")
+        await memory.teach(
+            taught.format("bozza.txt"), Plan((Step(tool, {"paths": ["bozza.txt"]}),))
+        )
+
+        assert await memory.find(said.format("bozza.txt")) is None
+        assert await memory.find(said.format("altra.txt")) is None
+
+
 async def test_quoted_words_are_no_request(memory: Memory):
     await memory.teach(DELETE, deleting("bozza.txt"))
 
