@@ -31,6 +31,7 @@ FIGURES = {
     "crowd": ("plain.answered", "plain.chats_in_order", "one_tool.p95_ms"),
     "start": ("start_to_first_poll.median_ms", "first_turn.median_ms"),
     "memory": ("idle_mb", "after_turns_mb"),
+    "documents": ("sha256.ratio", "spreadsheet.both_s", "spreadsheet.read_s"),
     "console": ("rows", "pages./turns.median_ms", "pages./actors.p95_ms", "pages./effects.bytes"),
 }
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from executors._sdk.call import Call
 
 DEFAULT_ROWS = 10_000
-MOST_ROWS = 100_000
+MOST_ROWS = 40_000
+# What a call may answer with as a whole, in cells.
+MOST_CELLS = 200_000
 
 
 def run(call: Call) -> dict[str, Any]:
@@ -24,6 +26,7 @@ def run(call: Call) -> dict[str, Any]:
     """
     paths = arg_paths(call)
     left = min(call.args.get("max_rows") or DEFAULT_ROWS, MOST_ROWS)
+    cells = MOST_CELLS
     entries: list[dict[str, Any]] = []
     available = used = 0
     facts: dict[str, Any] = {}
@@ -37,8 +40,9 @@ def run(call: Call) -> dict[str, Any]:
             continue
         columns, rows, _ = sheets.headed(sheet.rows)
         rows = [row for row in rows if any(value not in (None, "") for value in row)]
-        given = rows[:left]
+        given = rows[: min(left, cells // (len(columns) + 2))]
         left -= len(given)
+        cells -= len(given) * (len(columns) + 2)
         available += len(rows)
         used += len(given)
         several = {"file": name} if len(paths) > 1 and "file" not in columns else {}

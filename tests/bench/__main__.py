@@ -38,6 +38,7 @@ PARTS = (
     "start",
     "memory",
     "console",
+    "documents",
     "model",
     "requests",
 )

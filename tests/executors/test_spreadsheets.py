@@ -383,6 +383,18 @@ def test_read_counts_the_rows_it_leaves_out(tmp_path):
     assert seen["metadata"] | {"used": 20, "available": 50, "truncated": True} == seen["metadata"]
 
 
+def test_read_a_wide_table_gives_no_more_than_an_answer_holds(tmp_path):
+    wide = ",".join(f"c{n}" for n in range(1000))
+    body = "".join(",".join(["1"] * 1000) + "\n" for _ in range(400))
+    (tmp_path / "w.csv").write_text(f"{wide}\n{body}", encoding="utf-8")
+
+    seen = run_caged("read_files_spreadsheet", {"paths": [str(tmp_path / "w.csv")]}, tmp_path)
+
+    assert seen["ok"], seen
+    assert seen["metadata"]["available"] == 400
+    assert 0 < seen["metadata"]["used"] < 400
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_created_is_read_again_in_the_cage(tmp_path, kind):
     create(tmp_path, path=f"f.{kind}", entries=[{"nome": "città", "n": 2}, {"nome": "b", "n": 3}])
