@@ -50,6 +50,9 @@ _FOLDER = "the name of a folder inside the first open one, without dots in front
 _SERVICE = f"{_ADDRESS}, or off"
 
 PUBLIC_PHOTON = "https://photon.komoot.io"
+PUBLIC_WEATHER = "https://api.open-meteo.com"
+PUBLIC_WEATHER_PLACES = "https://geocoding-api.open-meteo.com"
+PUBLIC_SERVICES = frozenset({PUBLIC_PHOTON, PUBLIC_WEATHER, PUBLIC_WEATHER_PLACES})
 
 
 def _address(value: str) -> str:
@@ -182,6 +185,7 @@ class Settings(BaseSettings):
     metnos_files_roots: Annotated[tuple[FullPath, ...] | None, NoDecode] = None
     metnos_private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     metnos_photon_url: Service = PUBLIC_PHOTON
+    metnos_weather_url: Service = PUBLIC_WEATHER
     metnos_guest_mode: bool = False
     metnos_location_minutes: int = Field(15, ge=0, le=1440)
     metnos_guest_turns_per_hour: int = Field(30, ge=0)
@@ -249,7 +253,13 @@ class Settings(BaseSettings):
     @property
     def services(self) -> dict[str, str]:
         """Addresses of the services that executors ask, by name; "" for one that is off."""
-        return {"photon": self.metnos_photon_url}
+        # The public weather service looks towns up at a host of its own.
+        own = self.metnos_weather_url != PUBLIC_WEATHER
+        return {
+            "photon": self.metnos_photon_url,
+            "weather": self.metnos_weather_url,
+            "weather_places": self.metnos_weather_url if own else PUBLIC_WEATHER_PLACES,
+        }
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -300,6 +310,7 @@ _ALLOWED: Mapping[str, str] = {
     "metnos_llm_api_key": _KEY,
     "metnos_llm_base_url": _ADDRESS,
     "metnos_photon_url": _SERVICE,
+    "metnos_weather_url": _SERVICE,
     "metnos_webhook_url": _WEBHOOK_URL,
     "metnos_webhook_secret": _SHARED,
     "metnos_webhook_port": _PORT,

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from core.catalog.manifest import Manifest
-from core.config import PUBLIC_PHOTON
+from core.config import PUBLIC_SERVICES
 from core.egress.rules import SERVICE
 from core.execution.context import TurnContext
 from core.execution.paths import TRASH, folders_of
@@ -56,7 +56,7 @@ def _own_hosts(services: Mapping[str, str]) -> list[str]:
     """`host:port` of the services that the owner runs: these may be inside."""
     found = []
     for url in services.values():
-        if url and url != PUBLIC_PHOTON:
+        if url and url not in PUBLIC_SERVICES:
             parts = urlsplit(url)
             host = parts.hostname or ""
             port = parts.port or (443 if parts.scheme == "https" else 80)

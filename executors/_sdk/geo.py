@@ -123,7 +123,8 @@ class Geography:
     def __init__(self, call: Call) -> None:
         endpoint = call.services.get(SERVICE, PUBLIC_ENDPOINT)
         if not endpoint:
-            raise Failure("service_off", "places are not looked up here: the service is off")
+            detail = "places are not looked up here: the service is off"
+            raise Failure("service_off", detail, setting="METNOS_PHOTON_URL")
         url = parse_url(endpoint)
         port = f":{url.port}" if url.port else ""
         pause = _PUBLIC_PAUSE_S if endpoint == PUBLIC_ENDPOINT else 0.0

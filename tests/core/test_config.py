@@ -210,4 +210,23 @@ def test_places_service_is_an_address_or_off(
         with pytest.raises(SettingsInvalid, match="METNOS_PHOTON_URL is not valid"):
             load_settings(metnos_home=tmp_path)
     else:
-        assert load_settings(metnos_home=tmp_path).services == {"photon": address}
+        assert load_settings(metnos_home=tmp_path).services["photon"] == address
+
+
+@pytest.mark.parametrize(
+    ("said", "places"),
+    [
+        ("", "https://geocoding-api.open-meteo.com"),
+        ("off", ""),
+        ("http://localhost:8080/", "http://localhost:8080"),
+    ],
+)
+def test_weather_service_looks_up_its_towns_where_it_tells_the_weather(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str, places: str
+) -> None:
+    monkeypatch.setenv("METNOS_WEATHER_URL", said)
+
+    services = load_settings(metnos_home=tmp_path).services
+
+    assert services["weather_places"] == places
+    assert services["weather"] == (places if said else "https://api.open-meteo.com")
