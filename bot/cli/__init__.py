@@ -15,6 +15,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     comes from it, 75 another engine holds the home, 130 interrupted. A person never sees a
     traceback.
     """
+    # httpx, typer and structlog load it when it is there, and nothing here draws with it: seventy
+    # modules that would stay in memory as long as the bot runs.
+    sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
     try:
         return _main(sys.argv[1:] if arguments is None else list(arguments))
     except KeyboardInterrupt:
