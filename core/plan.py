@@ -1,9 +1,10 @@
 """The plan, and the reference syntax as parsed values.
 
 A plan is `{"steps": [{"tool": NAME, "args": {...}}]}`. Inside `args` a model may write
-`from_step: N` (the list an earlier step produced), `{{stepN.field}}` or `${stepN.field}` (one
-value), `${RUNTIME:key}` (a closed list of facts) and `${FILLER:name}`. They are looked for once,
-in the plan's own strings only: text that came out of an observation is never scanned.
+`from_step: N` (the list an earlier step produced) and `other_step: N` (a second one),
+`{{stepN.field}}` or `${stepN.field}` (one value), `${RUNTIME:key}` (a closed list of facts) and
+`${FILLER:name}`. They are looked for once, in the plan's own strings only: text that came out of
+an observation is never scanned.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from core.errors import CallRefused, ErrorCode
 
 FINAL_ANSWER = "final_answer"
 FROM_STEP = "from_step"
+OTHER_STEP = "other_step"
+# What a call says of earlier steps, and the argument that their list becomes.
+PIPES = {FROM_STEP: "entries", OTHER_STEP: "other_entries"}
 
 _REFERENCE = re.compile(
     r"""
@@ -120,7 +124,7 @@ def steps_used(args: Mapping[str, Any]) -> set[int]:
     fields = args.get("fields")  # of a form, each of which may take the list of a step
     parts = [args, *(fields if isinstance(fields, list) else ())]
     for part in parts:
-        for key in (FROM_STEP, "other_step") if isinstance(part, Mapping) else ():
+        for key in PIPES if isinstance(part, Mapping) else ():
             number = as_step_number(part.get(key))
             if number is not None:
                 used.add(number)

@@ -25,6 +25,8 @@ CAPABILITIES = frozenset(_CAPABILITIES.split())
 # What a birth test may expect of the observation and of the folder afterwards.
 EXPECTATIONS = frozenset({"ok", "count", "entries", "content", "metadata", "error", "files"})
 
+# Written by models in place of the lists of earlier steps.
+_PIPES = frozenset({"from_step", "other_step"})
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 _SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}"
@@ -136,7 +138,7 @@ def read_args(args: Mapping[str, Any]) -> Mapping[str, Any]:
     if type(properties) is not dict:
         raise invalid("[args.properties] must be a table")
     for name, spec in properties.items():
-        if not _WORD.fullmatch(name) or name == "from_step" or type(spec) is not dict:
+        if not _WORD.fullmatch(name) or name in _PIPES or type(spec) is not dict:
             raise invalid(f"[args.properties.{name}] has a name or form that does not fit")
         if spec.get("x-metnos-type") not in ARG_TYPES:
             raise invalid(f"[args.properties.{name}] x-metnos-type must be one of the known types")

@@ -17,9 +17,10 @@ minProperties maxProperties pattern minimum maximum exclusiveMinimum exclusiveMa
 _HIDDEN = frozenset(_VALIDATOR_ONLY.split())
 _NESTS_ONE = frozenset({"items", "not", "contains"})
 _NESTS_MANY = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
-_FROM_STEP = {
-    "it": "passo N",
-    "en": "step N",
+_STEP_OF = {"entries": "from_step", "other_entries": "other_step"}
+_STEP = {
+    "from_step": {"it": "passo N", "en": "step N"},
+    "other_step": {"it": "altro passo", "en": "other step"},
 }
 
 
@@ -28,7 +29,7 @@ def tool_schema(args: Mapping[str, Any], lang: str) -> dict[str, Any]:
 
     Descriptions are those of `lang`; `x-*` and validator-only keywords are dropped; arguments
     that the runtime resolves are absent; `entries` is replaced by `from_step`, a step's number,
-    which is required where `entries` was.
+    which is required where `entries` was, and `other_entries` likewise by `other_step`.
     """
     properties: Mapping[str, Mapping[str, Any]] = args.get("properties", {})
     shown: dict[str, Any] = {}
@@ -36,14 +37,17 @@ def tool_schema(args: Mapping[str, Any], lang: str) -> dict[str, Any]:
     for name, spec in properties.items():
         if spec.get("x-runtime-resolved") is True:
             hidden.add(name)
-        elif name == "entries":
+        elif name in _STEP_OF:
             hidden.add(name)
-            shown["from_step"] = {"type": "integer", "description": _FROM_STEP[lang]}
+            step = _STEP_OF[name]
+            shown[step] = {"type": "integer", "description": _STEP[step][lang]}
         else:
             shown[name] = in_language(spec, lang, terse=True)
     required = [name for name in args.get("required", ()) if name not in hidden]
     if "entries" in args.get("required", ()) or _only_entries(args):
         required.append("from_step")
+    if "other_entries" in args.get("required", ()):
+        required.append("other_step")
     schema: dict[str, Any] = {"type": "object", "properties": shown}
     if required:
         schema["required"] = required

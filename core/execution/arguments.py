@@ -10,23 +10,25 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
 from core.catalog.manifest import Manifest
 from core.errors import CallRefused, ErrorCode
+from core.execution.piping import Lookup as Lookup
+from core.execution.piping import piped, pipes_of
 from core.execution.values import canonical_url, parse_duration, parse_number, parse_size
 from core.observation import Observation
 from core.plan import (
     FROM_STEP,
+    PIPES,
     FillerReference,
     Reference,
     RuntimeReference,
     StepReference,
     Template,
-    as_step_number,
     parse_template,
 )
 
@@ -35,20 +37,7 @@ MAX_JSON_BYTES = 4 * 1024 * 1024
 # What references may bring together: a few bodies of pages or files, not a thousand times one.
 MAX_RESOLVED_CHARS = 64 * 1024 * 1024
 
-# The natural field of one item for a vector argument of a tool without `entries`.
-_PROJECTIONS: Mapping[str, tuple[str, ...]] = {
-    "paths": ("path",),
-    "urls": ("url", "final_url"),
-    "ids": ("id",),
-}
-
-
-class Lookup(Protocol):
-    """What references stand for; raises `CallRefused(bad_reference)` for what is not there."""
-
-    def step(self, number: int) -> Observation: ...
-
-    def runtime(self, key: str) -> Any: ...
+_LISTS = frozenset(PIPES.values())
 
 
 def resolve_references(
@@ -63,10 +52,9 @@ def resolve_references(
     _check_size(args)
     resolved: dict[str, Any] = {}
     for name, value in args.items():
-        if name != FROM_STEP:
+        if name not in pipes_of(manifest):
             resolved[name] = _resolve(value, lookup, 1)
-    if args.get(FROM_STEP) is not None:
-        _inject(resolved, args[FROM_STEP], manifest, lookup)
+    resolved |= piped(args, manifest, lookup)
     if _weight(resolved) > MAX_RESOLVED_CHARS:
         raise CallRefused(ErrorCode.INVALID_ARGS, "the references bring too much for one call")
     return resolved
@@ -165,25 +153,6 @@ def _hint(observation: Observation) -> str:
     if observation.entries:
         names += list(observation.entries[0])
     return f"; it has {', '.join(sorted(set(map(str, names))))}" if names else ""
-
-
-def _inject(resolved: dict[str, Any], raw: Any, manifest: Manifest | None, lookup: Lookup) -> None:
-    number = as_step_number(raw)
-    if number is None:
-        raise CallRefused(ErrorCode.BAD_REFERENCE, "from_step is the number of an earlier step")
-    items = lookup.step(number).items()
-    if items is None:
-        raise CallRefused(ErrorCode.BAD_REFERENCE, f"step {number} produced no list")
-    if manifest is None or manifest.takes_entries:
-        resolved["entries"] = items
-        return
-    for name in manifest.vector:
-        for field in _PROJECTIONS.get(name, ()):
-            values = [i[field] for i in items if isinstance(i, Mapping) and field in i]
-            if values or not items:
-                resolved[name] = values
-                return
-    raise CallRefused(ErrorCode.BAD_REFERENCE, f"{manifest.name} cannot take a list from a step")
 
 
 def validate(
@@ -346,7 +315,7 @@ def canonicalise(
             done[name] = _each(value, parse_size)
         elif kind == "duration":
             done[name] = _each(value, parse_duration)
-        elif name == "entries" and isinstance(value, list) and _has_path_sink(manifest):
+        elif name in _LISTS and isinstance(value, list) and _has_path_sink(manifest):
             done[name] = [_entry(item, to_path) for item in value]
         else:
             done[name] = value
@@ -371,7 +340,7 @@ def paths_in(args: Mapping[str, Any], manifest: Manifest) -> dict[str, list[str]
     for name, value in args.items():
         if manifest.types.get(name) == "path" or manifest.sinks.get(name) == "path":
             found[name] = value if isinstance(value, list) else [value]
-        elif name == "entries" and isinstance(value, list) and _has_path_sink(manifest):
+        elif name in _LISTS and isinstance(value, list) and _has_path_sink(manifest):
             found[name] = [
                 item["path"]
                 for item in value

@@ -22,7 +22,7 @@ from core.errors import CallRefused, ErrorCode
 from core.execution.addresses import stands_in
 from core.execution.values import fold
 from core.execution.wording import is_vague, names_a_place, numbers_in, speaks_of_time
-from core.plan import references_in
+from core.plan import PIPES, references_in
 
 _NARROWING = frozenset({"number", "size", "duration", "datetime", "window", "place"})
 _WORD = re.compile(r"[^\W_]+")
@@ -86,7 +86,7 @@ def check(
     for name, value in args.items():
         kind = manifest.sinks.get(name) or manifest.types.get(name, "free")
         own = list(_own_values(name, raw, value))
-        if name == "entries" and "path" in manifest.sinks.values():
+        if name in PIPES.values() and "path" in manifest.sinks.values():
             kind, own = "path", [v["path"] for v in own if isinstance(v, Mapping) and "path" in v]
         made_up = next((v for v in own if not _is_grounded(v, kind, name, manifest, ground)), None)
         if made_up is None:
@@ -134,7 +134,7 @@ def _refers(value: Any) -> bool:
 def _is_grounded(value: Any, kind: str, name: str, manifest: Manifest, ground: Ground) -> bool:
     match kind:
         case "path":
-            is_item = name in {*manifest.vector, "entries"}
+            is_item = name in {*manifest.vector, *PIPES.values()}
             return not manifest.is_mutating or _path(str(value), ground, is_item=is_item)
         case "url":
             return _url(str(value), ground)

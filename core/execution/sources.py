@@ -18,7 +18,7 @@ from core.execution.context import TurnContext, provenance_of_turn
 from core.execution.grounding import Ground
 from core.execution.policy import is_spoken_of
 from core.observation import Effects, Provenance
-from core.plan import FROM_STEP, steps_used
+from core.plan import PIPES, steps_used
 from core.turn_state import StepRecord, TurnState
 
 MOST_TEXT = 200_000
@@ -45,7 +45,7 @@ def origin_of(
         return Provenance.USER
     if knew_external(context, state):
         return Provenance.EXTERNAL
-    sinks = {name: raw[name] for name in (*manifest.sinks, FROM_STEP) if name in raw}
+    sinks = {name: raw[name] for name in (*manifest.sinks, *PIPES) if name in raw}
     outside = of_steps(sinks, state) is Provenance.EXTERNAL
     return Provenance.EXTERNAL if outside else Provenance.USER
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from core.catalog.lexicon import fold
 from core.errors import CallRefused
-from core.plan import FINAL_ANSWER, FROM_STEP, Plan, parse_template
+from core.plan import FINAL_ANSWER, PIPES, Plan, parse_template
 
 _WORD = re.compile(r"\w{4,}")
 # How things are ordered and counted is named alike in every conversation.
-_WAYS = frozenset({"by", "key", "field", "op", FROM_STEP})
+_WAYS = frozenset({"by", "key", "field", "op", *PIPES})
 _KIND_OF_FILE = re.compile(r"\*\.?\w{0,5}")
 
 

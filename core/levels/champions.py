@@ -21,7 +21,7 @@ from core.levels.edition import words_edition
 from core.levels.meaning import Meaning, meaning_of
 from core.levels.reuse import Lesson, exact_key, keys_of, normal
 from core.levels.tracing import Binding
-from core.plan import FINAL_ANSWER, Plan, Step, parse_template
+from core.plan import FINAL_ANSWER, PIPES, Plan, Step, parse_template
 from core.vocabulary import Category, category_of
 
 Z = 1.96
@@ -280,7 +280,7 @@ def way_of(plan: Plan) -> str:
 
 
 def _blank(leaf: Any, path: tuple[str | int, ...]) -> Any:
-    if isinstance(leaf, bool) or leaf is None or path[:1] == ("from_step",):
+    if isinstance(leaf, bool) or leaf is None or (len(path) == 1 and path[0] in PIPES):
         return leaf
     try:
         template = parse_template(leaf) if isinstance(leaf, str) else None

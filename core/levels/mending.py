@@ -12,7 +12,7 @@ from typing import Any
 from core.catalog.manifest import Manifest
 from core.errors import CallRefused
 from core.levels.argument_schemas import main_field, output_fields
-from core.plan import FROM_STEP, Plan, Step, StepReference, as_step_number, parse_template
+from core.plan import FROM_STEP, PIPES, Plan, Step, StepReference, as_step_number, parse_template
 
 Manifests = Mapping[str, Manifest]
 
@@ -101,7 +101,7 @@ def _renumbered(value: Any, places: Mapping[int, int]) -> Any:
     if isinstance(value, Mapping):
         return {
             key: places.get(number, number)
-            if key == FROM_STEP and (number := as_step_number(item)) is not None
+            if key in PIPES and (number := as_step_number(item)) is not None
             else _renumbered(item, places)
             for key, item in value.items()
         }

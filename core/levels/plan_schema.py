@@ -15,7 +15,7 @@ from typing import Any
 from core.catalog.manifest import Manifest
 from core.levels.argument_schemas import TEXT_ARGS, Arguments, Schema, object_schema
 from core.levels.wish import DESTRUCTIVE, Wish
-from core.plan import FINAL_ANSWER, FROM_STEP
+from core.plan import FINAL_ANSWER, FROM_STEP, OTHER_STEP, PIPES
 from core.vocabulary import verb_of
 
 MOST_STEPS = 4
@@ -123,6 +123,13 @@ class _Forms:
                 if by_step:
                     properties[FROM_STEP] = {"enum": list(range(1, self.number))}
                     needed.append(FROM_STEP)
+                continue
+            if name == PIPES[OTHER_STEP]:
+                if name in required and self.number < 3:
+                    return None
+                if self.number >= 3:
+                    properties[OTHER_STEP] = {"enum": list(range(1, self.number))}
+                    needed += [OTHER_STEP] if name in required else []
                 continue
             values, forced = arguments.offer(name, spec, required=name in required)
             if values is None:

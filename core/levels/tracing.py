@@ -19,7 +19,7 @@ from core.catalog.manifest import Manifest
 from core.errors import CallRefused
 from core.levels.amounts import amounts_in
 from core.levels.meaning import Meaning, Value
-from core.plan import FINAL_ANSWER, FROM_STEP, Plan, Step, parse_template
+from core.plan import FINAL_ANSWER, PIPES, Plan, Step, parse_template
 
 Path = tuple[str | int, ...]
 
@@ -213,7 +213,7 @@ def _leaves(step: Step) -> Iterator[tuple[Path, Any]]:
             yield path, value
 
     for name, value in step.args.items():
-        if name not in {FROM_STEP, "other_step"} and step.tool != FINAL_ANSWER:
+        if name not in PIPES and step.tool != FINAL_ANSWER:
             yield from walk(value, (name,))
 
 

@@ -15,9 +15,12 @@ from core.catalog.manifest import Manifest
 from core.errors import CallRefused, ErrorCode, ErrorInfo, to_error_info
 from core.execution import arguments, guards
 from core.execution.builtins import BUILTINS
+from core.execution.piping import pipes_of
 from core.levels import shape
 from core.plan import (
     FROM_STEP,
+    OTHER_STEP,
+    PIPES,
     FillerReference,
     Plan,
     Step,
@@ -87,13 +90,14 @@ def _check_run(steps: Sequence[Step], catalog: Catalog) -> None:
 def _check_arguments(step: Step, manifest: Manifest) -> None:
     """The schema, with a harmless stand-in for every value that a reference will bring."""
     standing: dict[str, Any] = {}
+    pipes = pipes_of(manifest)
     for name, value in step.args.items():
-        if name == FROM_STEP:
+        if name in pipes:
             continue
         if any(True for _ in references_in({"v": value})):
             continue
         standing[name] = value
-    promised = {name for name in step.args if name not in standing and name != FROM_STEP}
+    promised = {name for name in step.args if name not in standing and name not in pipes}
     if step.args.get(FROM_STEP) is not None:
         taken = "entries" if manifest.takes_entries else next(iter(manifest.vector), None)
         if taken is None or as_step_number(step.args[FROM_STEP]) is None:
@@ -102,4 +106,9 @@ def _check_arguments(step: Step, manifest: Manifest) -> None:
                 f"{step.tool} cannot take that: from_step is a step's number",
             )
         promised.add(taken)
+    if OTHER_STEP in pipes and step.args.get(OTHER_STEP) is not None:
+        other = as_step_number(step.args[OTHER_STEP])
+        if other is None or other == as_step_number(step.args.get(FROM_STEP)):
+            raise CallRefused(ErrorCode.BAD_REFERENCE, "other_step is another step's number")
+        promised.add(PIPES[OTHER_STEP])
     arguments.validate_partly(standing, manifest, promised=frozenset(promised))

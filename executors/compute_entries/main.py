@@ -27,15 +27,17 @@ def run(call: Call) -> dict[str, Any]:
     """`content`: value, op, key, n (values used), skipped (entries without a usable one).
 
     The value also stands under the name of the operation, with `_bytes`, `_date` or `_day` behind
-    it, for the answer's sake. With `by`, `groups` holds group, value and n, greatest first.
+    it, for the answer's sake. With `by`, `groups` holds group, value and n, greatest first; groups
+    that came in are computed over each by itself.
     """
     entries = [fields.as_entry(item) for item in call.args["entries"]]
+    entries, grouped = _ungrouped(entries)
     op, key = str(call.args["op"]), call.args.get("key") or ""
     if op not in _OPS:
         raise Failure("invalid_args", f"op is one of: {', '.join(_OPS)}")
     if not key and op != "count":
         raise Failure("invalid_args", f"{op} needs `key`, the field to compute over")
-    by = call.args.get("by") or ""
+    by = call.args.get("by") or grouped
     key, by = (field and fields.known_field(str(field), entries) for field in (key, by))
     column = values.Column(
         [fields.lookup(entry, key) for entry in entries], lang=call.lang, tz=ZoneInfo(call.tz)
@@ -47,6 +49,20 @@ def run(call: Call) -> dict[str, Any]:
         content["groups"] = _groups(entries, op, key, by, column)
     # Nothing came in: an empty list beside the content makes the answer say so.
     return result.done(None if entries else [], content, count=content["n"], total=len(entries))
+
+
+def _ungrouped(entries: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:
+    """The entries that groups are made of, each under its group's name, and the field of that;
+    entries that are no groups as they are."""
+    if not entries or not all(
+        isinstance(entry.get("items"), list) and "group" in entry for entry in entries
+    ):
+        return entries, ""
+    return [
+        {**fields.as_entry(item), "group": entry["group"]}
+        for entry in entries
+        for item in entry["items"]
+    ], "group"
 
 
 def _computed(

@@ -139,6 +139,7 @@ def test_parse_manifest_when_wrong_refuses_with_reason(old: str, new: str, reaso
         ('type = "string"\n', ""),
         ('en = "folder"', 'de = "Ordner"'),
         ("[args.properties.base_path]", "[args.properties.from_step]"),
+        ("[args.properties.base_path]", "[args.properties.other_step]"),
         ("[args.properties.base_path]", '[args.properties."a b"]'),
         ("additionalProperties = false", 'additionalProperties = false\nrequired = ["ghost"]'),
         (

@@ -91,3 +91,15 @@ def test_tool_schema_is_the_same_object_every_time():
     manifest = parse_manifest(EXAMPLE, folder="move_files")
 
     assert manifest.tool_schema("it") is manifest.tool_schema("it")
+
+
+def test_tool_schema_shows_other_step_in_place_of_a_second_list():
+    args = {
+        "properties": {"entries": {"type": "array"}, "other_entries": {"type": "array"}},
+        "required": ["entries", "other_entries"],
+    }
+
+    schema = tool_schema(args, "it")
+
+    assert list(schema["properties"]) == ["from_step", "other_step"]
+    assert schema["required"] == ["from_step", "other_step"]

@@ -241,3 +241,32 @@ def test_validate_fills_what_the_runtime_knows_and_no_model_may_give() -> None:
     with pytest.raises(CallRefused, match="not yours"):
         arguments.validate({"lang": "en"}, tool, lambda key: key)
     assert "lang" not in tool.tool_schema("en")["properties"]
+
+
+def test_other_step_becomes_the_second_list() -> None:
+    args = {"from_step": 1, "other_step": "2"}
+
+    resolved = arguments.resolve_references(args, manifest("compare_entries"), Steps(TWO, ONE))
+
+    assert len(resolved["entries"]) == 2
+    assert len(resolved["other_entries"]) == 1
+
+
+@pytest.mark.parametrize("raw", [1, 3, "x", True, [2]])
+def test_other_step_that_is_no_other_earlier_step_is_refused(raw: Any) -> None:
+    with pytest.raises(CallRefused) as refused:
+        arguments.resolve_references(
+            {"from_step": 1, "other_step": raw}, manifest("compare_entries"), Steps(TWO, ONE)
+        )
+
+    assert refused.value.code is ErrorCode.BAD_REFERENCE
+
+
+def test_other_step_of_a_tool_with_one_list_is_an_unknown_argument() -> None:
+    tool = manifest("sort_entries")
+    args = {"from_step": 1, "other_step": 2, "by": "name"}
+
+    with pytest.raises(CallRefused) as refused:
+        arguments.validate(arguments.resolve_references(args, tool, Steps(TWO, ONE)), tool)
+
+    assert refused.value.code is ErrorCode.INVALID_ARGS

@@ -12,7 +12,7 @@ from core.levels.validator import problem_of
 from core.plan import Plan, Step
 from tests.execution.test_arguments import manifest
 
-TOOLS = ("get_now", "read_files", "sort_entries", "write_files", "find_files")
+TOOLS = ("get_now", "read_files", "sort_entries", "write_files", "find_files", "compare_entries")
 CATALOG = Catalog({name: LoadedExecutor(manifest(name), {}) for name in TOOLS}, (), NO_SDK, "x")
 READ = ("read_files", {"paths": ["a.md"]})
 
@@ -33,6 +33,7 @@ def code_of(*steps: tuple[str, dict[str, Any]]) -> ErrorCode | None:
         [("read_files", {"paths": ["a.md"], "from_step": None})],
         [("find_files", {"size_min": "10 MB"})],
         [READ, READ],
+        [READ, ("find_files", {}), ("compare_entries", {"from_step": 1, "other_step": 2})],
         [READ, ("final_answer", {"text": "{{step1.text}}"})],
     ],
 )
@@ -52,6 +53,15 @@ def test_problem_of_a_plan_that_may_run_is_none(steps: list[tuple[str, dict[str,
         ([("sort_entries", {"from_step": 1, "by": "size"})], ErrorCode.BAD_REFERENCE),
         ([READ, ("sort_entries", {"from_step": "x", "by": "n"})], ErrorCode.BAD_REFERENCE),
         ([READ, ("get_now", {"from_step": 1})], ErrorCode.BAD_REFERENCE),
+        (
+            [READ, READ, ("compare_entries", {"from_step": 1, "other_step": 1})],
+            ErrorCode.BAD_REFERENCE,
+        ),
+        (
+            [READ, ("compare_entries", {"from_step": 1, "other_step": 2})],
+            ErrorCode.BAD_REFERENCE,
+        ),
+        ([READ, ("compare_entries", {"from_step": 1})], ErrorCode.INVALID_ARGS),
         ([("write_files", {"path": "a", "content": "{{step2.text}}"})], ErrorCode.BAD_REFERENCE),
         ([("write_files", {"path": "a", "content": "{{step1.text}}"})], ErrorCode.BAD_REFERENCE),
         ([("write_files", {"path": "a", "content": "{{step1"})], ErrorCode.BAD_REFERENCE),

@@ -31,7 +31,7 @@ from core.levels.wish import Wish, make_wish
 from core.llm.client import ChatReply, ChatRequest, Message
 from core.llm.prompts import Prompts
 from core.llm.tiers import Role, Tiers
-from core.plan import FINAL_ANSWER, Plan, Step, steps_used
+from core.plan import FINAL_ANSWER, PIPES, Plan, Step, steps_used
 from core.turn_state import TurnState
 
 MOST_CANDIDATES = 24  # they cost no tokens: the schema is not in the prompt
@@ -204,11 +204,14 @@ def abilities(catalog: Catalog, lang: str) -> list[str]:
     ]
 
 
+_PIPED = {name: step for step, name in PIPES.items()}
+
+
 def _shown_args(manifest: Manifest) -> list[str]:
     needed = {*manifest.args.get("required", ())}
     needed.update(name for group in manifest.requires_one_of for name in group)
     return [
-        ("from_step" if name == "entries" else name) + ("" if name in needed else "?")
+        _PIPED.get(name, name) + ("" if name in needed else "?")
         for name in manifest.properties
         if name not in manifest.runtime_args
     ]

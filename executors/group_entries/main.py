@@ -1,0 +1,89 @@
+"""Puts entries that have one value in common together, with their number and totals."""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal
+from zoneinfo import ZoneInfo
+
+from executors._sdk import fields, result, values
+from executors._sdk.result import Failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from executors._sdk.call import Call
+
+_MOST_GROUPS = 1000
+_MOST_TOTALS = 8
+_BYTES = ("size", "bytes")
+# Numbers that number things are not added up.
+_NO_AMOUNT = frozenset(
+    {"id", "uid", "row", "line", "year", "anno", "code", "codice", "cap", "zip"}
+)
+_EXACT = Context(prec=60)
+
+
+def run(call: Call) -> dict[str, Any]:
+    """One entry per group: `group`, `count`, `items` (its entries, whole and in their order),
+    `totals` by field of numbers, `bytes` where they have a size, and where only one field is of
+    numbers its sum as `total` and its name as `total_of`. Largest group first, then as they came.
+
+    Entries without the field are a group of their own, "—".
+    """
+    entries = [fields.as_entry(item) for item in call.args["entries"]]
+    by = fields.known_field(str(call.args["by"]), entries)
+    parts: dict[str, list[dict[str, Any]]] = {}
+    names: dict[str, str] = {}
+    for entry in entries:
+        value = fields.lookup(entry, by)
+        name = "" if fields.is_missing(value) else values.as_text(value)[:200]
+        parts.setdefault(values.fold(name), []).append(entry)
+        names.setdefault(values.fold(name), name or "—")
+    if len(parts) > _MOST_GROUPS:
+        raise Failure("too_large", f"{by!r} makes {len(parts)} groups, more than {_MOST_GROUPS}")
+    columns = _amounts(entries, by, call)
+    groups = [_group(names[key], by, items, columns) for key, items in parts.items()]
+    groups.sort(key=lambda group: -int(group["count"]))
+    return result.done(groups, total=len(entries), by=by)
+
+
+def _amounts(entries: Sequence[Mapping[str, Any]], by: str, call: Call) -> dict[str, bool]:
+    """The fields whose every value is a number, and whether these have a decimal comma."""
+    found: dict[str, bool] = {}
+    for name in fields.field_names(entries, most=50):
+        if name == by or name.casefold() in _NO_AMOUNT:
+            continue
+        present = [
+            v for v in (fields.lookup(e, name) for e in entries) if not fields.is_missing(v)
+        ]
+        if any(isinstance(value, bool) for value in present):
+            continue
+        column = values.Column(present, lang=call.lang, tz=ZoneInfo(call.tz))
+        if present and all(values.number(v, comma=column.comma) is not None for v in present):
+            found[name] = column.comma
+    return dict(list(found.items())[:_MOST_TOTALS])
+
+
+def _group(
+    name: str, by: str, items: Sequence[dict[str, Any]], columns: Mapping[str, bool]
+) -> dict[str, Any]:
+    totals = {field: _sum(items, field, comma) for field, comma in columns.items()}
+    group: dict[str, Any] = {"group": name, by: name, "count": len(items), "items": list(items)}
+    if totals:
+        group["totals"] = totals
+    size = next((field for field in _BYTES if field in totals), None)
+    if size is not None:
+        group["bytes"] = totals[size]
+    elif len(totals) == 1:
+        group["total_of"], group["total"] = next(iter(totals.items()))
+    return result.item(**{key: value for key, value in group.items() if key != "ok"})
+
+
+def _sum(items: Sequence[Mapping[str, Any]], field: str, comma: bool) -> int | float | str:
+    total = Decimal(0)
+    for item in items:
+        amount = values.number(fields.lookup(item, field), comma=comma)
+        total = total if amount is None else _EXACT.add(total, amount)
+    return values.json_number(total)
