@@ -12,8 +12,9 @@ METNOS := $(BIN)/metnos
 NEEDS_MODEL := $(PY) -c 'from core.config import load_settings as s; from core.llm.tiers import needs_bundled as n; raise SystemExit(not n(s()))'
 HAS_TOKEN := $(PY) -c 'from core.config import load_settings as s; raise SystemExit(s().telegram_bot_token is None)'
 
-# A worker a core, each with whole files. Four at most: many wait rather than count.
-TOGETHER ?= -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# One worker more than there are cores, each with whole files: many tests wait rather than count.
+WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1); echo $$((n < 4 ? n + 1 : 4)))
+TOGETHER ?= -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help venv run test test-all lint format types lock digests bench clean

@@ -77,7 +77,6 @@ LAYERS = {
     "core.logs": 2,
     "core.store": 2,
     # 3 walk
-    "core.execution.account_check": 3,
     "core.execution.accounts": 3,
     "core.execution.agreement": 3,
     "core.execution.asking": 3,

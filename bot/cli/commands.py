@@ -7,13 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from bot.cli import (
-    account_checks,
     accounts,
     actors,
     chat,
     chats,
     console,
-    credentials,
     doctor,
     executors,
     forgetting,
@@ -57,10 +55,8 @@ def build_command() -> Any:
         "accounts": {
             "list": accounts.list_accounts,
             "add": accounts.add,
-            "test": account_checks.try_them,
             "remove": accounts.remove,
         },
-        "credentials": {"rotate": credentials.rotate},
         "grants": {
             "list": grants.list_grants,
             "add": grants.add,

@@ -290,3 +290,35 @@ def test_hostile_ids_are_refused(host):
     for one in ("", "a|b", "Casa|INBOX|1|x", "Casa|INBOX|1|1 LOGOUT", "|||", "Casa|INBOX|1|-1"):
         seen = call(host, "set_messages", {"ids": [one], "mark": "read"})
         assert seen["error"]["code"] == "invalid_args", one
+
+
+def test_attachments_are_saved_under_safe_names_of_their_own(host, tmp_path):
+    message = EmailMessage(policy=SMTP)
+    message["From"], message["Subject"] = "x@y.example", "Allegati"
+    message.set_content("eccoli")
+    for name, data in (("../../fuori.txt", b"uno"), ("fuori.txt", b"due"), ("foto.png", b"png")):
+        message.add_attachment(data, maintype="application", subtype="x", filename=name)
+    raw = message.as_bytes() + b""
+    host.deliver(raw, folder="Allegate", at=NOON)
+    host.deliver(written("senza"), folder="Allegate", at=NOON + 1)
+    found = call(host, "read_messages", {"folder": "Allegate"})["entries"]
+    args = {"entries": found, "path": f"{tmp_path}/cartella"}
+
+    preview = call(host, "extract_messages", args, mode="preview", roots=[tmp_path])
+    assert not (tmp_path / "cartella").exists()
+    saved = call(host, "extract_messages", args, roots=[tmp_path], caged=True)
+
+    names = {path.name: path.read_bytes() for path in (tmp_path / "cartella").iterdir()}
+    assert names == {"fuori.txt": b"uno", "fuori 2.txt": b"due", "foto.png": b"png"}
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["cartella"]
+    assert preview["targets"] == [entry["path"] for entry in saved["entries"]]
+    assert {step["do"] for step in preview["undo"]} == {"remove"}
+    again = call(host, "extract_messages", args, roots=[tmp_path])
+    assert len({entry["path"] for entry in again["entries"]} & set(preview["targets"])) == 0
+    assert (tmp_path / "cartella" / "foto.png").read_bytes() == b"png"
+
+
+def test_attachments_go_into_a_folder_of_their_own_without_a_path(host, tmp_path):
+    found = call(host, "read_messages", {"folder": "Allegate"})["entries"]
+    saved = call(host, "extract_messages", {"entries": found}, roots=[tmp_path], lang="it")
+    assert all(entry["path"].startswith(f"{tmp_path}/Allegati/") for entry in saved["entries"])
