@@ -103,7 +103,10 @@ class Agreement:
         attempt.origin = origin
         if attempt.composed:
             origin = Provenance.EXTERNAL
-        in_workspace = all(context.scope.holds(target, write=True) for target in targets)
+        in_workspace = all(
+            context.scope.holds(target, write=True) or policy.is_own(manifest, target)
+            for target in targets
+        )
         recipients = tuple(consent.recipients_of(args, manifest))
         needed = policy.consent(
             manifest,

@@ -142,7 +142,11 @@ async def _finish(
     state = replace(state, next_step=position, pending=())
     left = state.steps[-1].observation.effects
     made = [
-        {name: entry[name] for name in ("id", "version", "name") if entry.get(name) is not None}
+        {
+            name: entry[name]
+            for name in ("id", "version", "name", "account")
+            if entry.get(name) is not None
+        }
         for entry in state.steps[-1].observation.entries or ()
         if entry.get("ok") is not False and isinstance(entry.get("id"), str)
     ]

@@ -18,6 +18,7 @@ _PROJECTIONS: Mapping[str, tuple[str, ...]] = {
     "paths": ("path",),
     "urls": ("url", "final_url"),
     "ids": ("id",),
+    "event_ids": ("id",),
 }
 
 

@@ -27,6 +27,7 @@ BlockedBy = Literal["guard", "judge"]
 
 # What reaches other people; to write in one's own mailbox or calendar does not.
 _OUTBOUND_RIGHTS = frozenset({"channel:out", "mail:send", "network:http"})
+_OWN_RIGHTS = frozenset({"calendar:write"})
 
 _IRRECOVERABLE = re.compile(
     r"""
@@ -192,6 +193,13 @@ def may_stand(manifest: Manifest, *, in_workspace: bool, origin: Provenance) -> 
         and origin is not Provenance.EXTERNAL
         and in_workspace
         and not is_lasting(manifest)
+    )
+
+
+def is_own(manifest: Manifest, target: str) -> bool:
+    """Whether a target that is no path is the person's own: what is written in their calendar."""
+    return not target.startswith("/") and any(
+        right.name in _OWN_RIGHTS for right in manifest.capabilities
     )
 
 

@@ -61,7 +61,8 @@ class Deleting:
     async def _run(self, item: UndoItem, mode: Any) -> Observation:
         executor = self._executor(item)
         manifest = executor.manifest
-        args: dict[str, Any] = {"ids": [item.made["id"]]}
+        ids = manifest.vector[0] if manifest.vector else "ids"
+        args: dict[str, Any] = {ids: [item.made["id"]]}
         if "versions" in manifest.properties and item.made.get("version") is not None:
             args["versions"] = [item.made["version"]]
         if accounts.ARGUMENT in manifest.properties and item.made.get("account"):

@@ -83,7 +83,7 @@ class Fetcher:
                 try:
                     fetched = self._hop(client, url, target, deadline)
                 except (httpx.HTTPError, httpx.InvalidURL, OSError) as exc:
-                    raise _failure(exc, target.host) from exc
+                    raise failure_of(exc, target.host) from exc
                 if isinstance(fetched, Fetched):
                     return fetched
                 if _site(fetched) != _site(target):
@@ -267,7 +267,7 @@ def _charset(parameters: str) -> str | None:
     return None
 
 
-def _failure(exc: BaseException, host: str) -> Failure:
+def failure_of(exc: BaseException, host: str) -> Failure:
     """What an exception of httpx stands for, found in what caused it."""
     link: BaseException | None = exc
     while link is not None:
