@@ -186,6 +186,7 @@ class Settings(BaseSettings):
     metnos_private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     metnos_photon_url: Service = PUBLIC_PHOTON
     metnos_weather_url: Service = PUBLIC_WEATHER
+    metnos_search_url: Service = ""
     metnos_guest_mode: bool = False
     metnos_location_minutes: int = Field(15, ge=0, le=1440)
     metnos_guest_turns_per_hour: int = Field(30, ge=0)
@@ -257,6 +258,7 @@ class Settings(BaseSettings):
         own = self.metnos_weather_url != PUBLIC_WEATHER
         return {
             "photon": self.metnos_photon_url,
+            "search": self.metnos_search_url,
             "weather": self.metnos_weather_url,
             "weather_places": self.metnos_weather_url if own else PUBLIC_WEATHER_PLACES,
         }
@@ -311,6 +313,7 @@ _ALLOWED: Mapping[str, str] = {
     "metnos_llm_base_url": _ADDRESS,
     "metnos_photon_url": _SERVICE,
     "metnos_weather_url": _SERVICE,
+    "metnos_search_url": _SERVICE,
     "metnos_webhook_url": _WEBHOOK_URL,
     "metnos_webhook_secret": _SHARED,
     "metnos_webhook_port": _PORT,

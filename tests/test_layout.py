@@ -166,6 +166,7 @@ ROOMS = {
     "dateutil": ("executors",),
     "dotenv": ("core.config",),
     "docx": ("executors._sdk.documents",),
+    "feedparser": ("executors.read_urls_feed",),
     "geopy": ("executors._sdk.geo",),
     "httpx": (
         "core.llm",

@@ -6,7 +6,6 @@ reading begins, and what that cannot make sense of is read plainly.
 
 from __future__ import annotations
 
-import html
 import re
 
 from executors._sdk import http, result, web_text
@@ -29,7 +28,6 @@ _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 # A tag of a hundred thousand attributes holds the parser for minutes; no honest one is this long,
 # but for images written out in it, which are not read anyway.
 _LONG_TAG = re.compile(r"<[^<>]{8192,}>?")
-_UNSEEN = re.compile(r"<(script|style|noscript|template|svg)\b", re.IGNORECASE)
 _LINK = re.compile(r"\[([^\[\]]{0,300})\]\((https?://[^\s()<>]{1,2000})\)")
 
 
@@ -73,11 +71,11 @@ def _page(markup: str, url: str) -> tuple[str, dict[str, Any]]:
     markup = _LONG_TAG.sub("<span>", markup)
     tree = trafilatura.load_html(markup)
     if tree is None:
-        return _stripped(markup), {"title": ""}
+        return web_text.strip_tags(markup), {"title": ""}
     language = (tree.get("lang") or tree.get("xml:lang") or "").strip()[:2].lower()
     title = " ".join((tree.findtext(".//title") or "").split())
     if sum(1 for _ in tree.iter()) > MAX_ELEMENTS:
-        return _stripped(markup), _filled(title=title, language=language)
+        return web_text.strip_tags(markup), _filled(title=title, language=language)
     document: Any = trafilatura.bare_extraction(
         tree,
         url=url,
@@ -87,7 +85,7 @@ def _page(markup: str, url: str) -> tuple[str, dict[str, Any]]:
         date_extraction_params={"original_date": True, "extensive_search": False},
     )
     if document is None or not document.text:
-        words = trafilatura.html2txt(markup) or _stripped(markup)
+        words = trafilatura.html2txt(markup) or web_text.strip_tags(markup)
         return words, _filled(title=title, language=language)
     links = [{"text": text, "url": target} for text, target in _LINK.findall(document.text)]
     unique = {link["url"]: link for link in reversed(links)}
@@ -97,20 +95,6 @@ def _page(markup: str, url: str) -> tuple[str, dict[str, Any]]:
         date=document.date,
         links=list(reversed(unique.values()))[:MAX_LINKS],
     )
-
-
-def _stripped(markup: str) -> str:
-    """The words of a page with nothing but its tags taken out, in time linear in its length."""
-    lowered = markup.lower()
-    kept, at = [], 0
-    for opening in _UNSEEN.finditer(markup):
-        if opening.start() < at:
-            continue
-        kept.append(markup[at : opening.start()])
-        end = lowered.find(f"</{opening[1].lower()}", opening.end())
-        at = end if end >= 0 else len(markup)
-    kept.append(markup[at:])
-    return " ".join(html.unescape(re.sub(r"<[^<>]*>", " ", "".join(kept))).split())
 
 
 def _filled(*, title: str, **fields: Any) -> dict[str, Any]:

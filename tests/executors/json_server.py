@@ -78,7 +78,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.over.wait(30)
             return
         self.send_response(answer.status)
-        self.send_header("Content-Type", "application/json")
+        if "Content-Type" not in answer.headers:
+            self.send_header("Content-Type", "application/json")
         for name, value in answer.headers.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(answer.body) + (100 if answer.cut else 0)))
