@@ -188,7 +188,7 @@ ROOMS = {
     "openpyxl": ("executors._sdk.xlsx",),
     "pydantic": ("core.config",),
     "pydantic_settings": ("core.config",),
-    "pypdf": ("executors.read_files_pdf",),
+    "pypdf": ("executors._sdk.pdf",),
     "python_calamine": ("executors._sdk.sheets",),
     "starlette": ("bot.console", "bot.telegram.webhook"),
     "recurring_ical_events": ("executors._sdk.ics",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from urllib.parse import unquote, urlsplit
 
 from executors._sdk import http, result, web_text
 
@@ -18,9 +19,11 @@ VIEW_CHARS = 2000
 
 
 def run(call: Call) -> dict[str, Any]:
-    """One entry per address, in order. `body` is a blob that `write_files` takes as content.
+    """One entry per address, in order. `body` is a blob that `write_files` takes as content and
+    writes byte for byte, `name` what the address calls it.
 
-    A body above `max_bytes` fails with `too_large`: half a file is none.
+    A body above `max_bytes` fails with `too_large`, and so do those that come when the call holds
+    15 MB: half a file is none. `limit` in the error says how much would do.
     """
     urls = [str(url) for url in call.args["urls"]]
     limit = min(int(call.args.get("max_bytes") or DEFAULT_BYTES), TOTAL_BYTES)
@@ -49,6 +52,7 @@ def _entry(got: http.Fetched) -> dict[str, Any]:
     return result.item(
         url=got.url,
         final_url=got.final_url,
+        name=_name(got.final_url),
         status=got.status,
         media_type=got.media_type,
         bytes=len(got.body),
@@ -60,3 +64,10 @@ def _entry(got: http.Fetched) -> dict[str, Any]:
         },
         **view,
     )
+
+
+def _name(url: str) -> str:
+    """The last part of an address as the name of a file; `download` where it has none."""
+    last = unquote(urlsplit(url).path.rstrip("/").rpartition("/")[2])
+    plain = "".join(c if c.isprintable() and c not in '/\\:*?"<>|' else "_" for c in last)
+    return plain.strip(" .")[:120] or "download"
