@@ -89,6 +89,10 @@ def _mark(match: re.Match[str]) -> str:
     return f" x{kind}{shown} "
 
 
+# Words whose stem would be that of another: `never` and `neve`, snow.
+_WHOLE = frozenset({"never"})
+
+
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
     """A light stem for both languages: `cercare`, `cerco`, `cercarlo` share one where regular.
@@ -96,7 +100,7 @@ def stem(word: str) -> str:
     Takes a folded token. It conflates a little too much rather than too little: stems are only
     compared with stems.
     """
-    if len(word) < 4 or not word.isalpha():
+    if len(word) < 4 or not word.isalpha() or word in _WHOLE:
         return word
     word = _INFINITIVE_PRONOUN.sub("", word)
     word = _ENGLISH_ENDING.sub("", word)

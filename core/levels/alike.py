@@ -47,6 +47,8 @@ _GROUPS = {**dict.fromkeys(_MAKING, "make"), "compress": "pack", "extract": "pac
 _AS_GOOD = 0.7
 # Of a tool with a qualifier, the share of the plain one's.
 _ECHO = 0.8
+# A tool with a qualifier puts the plain one out with so many times its points.
+_CLEARLY = 1.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,9 @@ def _fits(name: str, said: Said) -> bool:
     """Whether a tool is for the files that are named, or for folders where folders are meant."""
     own = next((part for part in name.split("_")[2:] if part in _KINDS), None)
     endings = said.endings
+    if verb_of(name) == "send":
+        # `write hello into note.txt` goes to a file, whomever writing may be to.
+        return not any(p.role == "target" and p.is_file for p in said.spans.paths)
     if object_of(name) == "dirs" and verb_of(name) in {"find", "delete"}:
         return not (endings or said.spans.patterns)
     if object_of(name) != "files" or verb_of(name) not in {"read", *_MAKING} or not endings:
@@ -117,6 +122,17 @@ def _fits(name: str, said: Said) -> bool:
     return own in wanted
 
 
+def _outdoes(other: str, plain: str, tools: Mapping[str, Manifest], said: Said) -> bool:
+    """Whether the words mean the more special of two tools so clearly that the other is out."""
+    points = said.relevance.get
+    return (
+        other.startswith(plain + "_")
+        and not tools[other].is_mutating
+        and points(other, 0.0) >= _CLEARLY * points(plain, 0.0)
+        and said.named(tools[other])
+    )
+
+
 def _echoes(name: str, tools: Mapping[str, Manifest], said: Said) -> bool:
     if name in _PLAINER:
         plainer, words = _PLAINER[name]
@@ -125,6 +141,8 @@ def _echoes(name: str, tools: Mapping[str, Manifest], said: Said) -> bool:
         return "find_files" in tools and not said.sought
     parts = name.split("_")
     base = "_".join(parts[:2])
-    if len(parts) == 2 or base not in tools or said.endings:
+    if len(parts) == 2:
+        return any(_outdoes(other, name, tools, said) for other in tools)
+    if base not in tools or said.endings:
         return False
     return said.relevance.get(name, 0.0) < _ECHO * said.relevance.get(base, 0.0)

@@ -74,6 +74,10 @@ class Arguments:
             return _listed(spans.places, spec), False
         if name == "coords":
             return _listed(spans.coords, spec), False
+        if name == "patterns" and "other_paths" in self.manifest.properties:
+            # Of files that are compared a name is said to differ, not to be looked for.
+            kinds = [pattern for pattern in spans.patterns if pattern.startswith("*.")]
+            return _listed(kinds, spec), bool(kinds)
         if name in {"pattern", "patterns"}:
             if spans.patterns:
                 return _const(list(spans.patterns), spec), True
@@ -109,6 +113,13 @@ class Arguments:
     def _paths(self, name: str, spec: Mapping[str, Any]) -> Offer:
         many = spec.get("type") == "array"
         found = self._path_candidates(name, many=many)
+        folders = [path for path in self.wish.spans.paths if not path.is_file]
+        if name.startswith("other_"):
+            # Several folders to be set side by side: the first is the other argument's.
+            others = [path.text for path in folders[1:]]
+            return _listed(others, spec, most=None), bool(others)
+        if "other_paths" in self.manifest.properties and len(folders) > 1:
+            found = folders[:1]
         texts = [path.text for path in found]
         # What is changed is looked for only where the person said.
         sure = bool(self.wish.acting) or all(path.grade != "hinted" for path in found)

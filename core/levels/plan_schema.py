@@ -164,7 +164,10 @@ class _Forms:
         """Whether a search would leave aside what narrows it: what is done next would then be
         done to everything else as well."""
         spans = self.wish.spans
-        by_name = bool(spans.patterns) and _PATTERNS.isdisjoint(properties)
+        # Where files are compared, a name is said to differ, not to be looked for.
+        compares = "other_paths" in self.manifest.properties
+        sought = [p for p in spans.patterns if not compares or p.startswith("*.")]
+        by_name = bool(sought) and _PATTERNS.isdisjoint(properties)
         units = {a.unit for a in spans.amounts if a.bound in {"min", "max", "last"}}
         kinds = {kind for name, kind in self.manifest.types.items() if name in properties}
         by_size = "bytes" in units and "size" not in kinds

@@ -247,6 +247,9 @@ def _names(text: str) -> list[PathSpan]:
         role = _role(text, at)
         if noun or after in _FOLDER & {"folder", "directory", "dir"}:
             found.append(PathSpan(_with_capitals(words, i), "named", role, at))
+            if near in {"cartelle", "folders"} and after in {"e", "and"} and words[i + 2 :]:
+                at = words[i + 2][1]
+                found.append(PathSpan(_with_capitals(words, i + 2), "named", role, at))
         elif near in _INTO or near in _NEAR_FOLDER:
             found.append(PathSpan(_with_capitals(words, i), "hinted", role, at))
     return found

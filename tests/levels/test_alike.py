@@ -34,7 +34,12 @@ def wish(catalog: Catalog, text: str) -> Wish:
         ("show the first 5 lines of members.csv", "read_files", "read_files_spreadsheet"),
         ("trova i file pdf nella cartella notes", "find_files", "find_dirs find_files_hash"),
         ("trova le cartelle vuote", "find_dirs", ""),
-        ("trova i doppioni nella cartella Foto", "find_files_hash", ""),
+        ("trova i doppioni nella cartella Foto", "find_files_hash", "find_files"),
+        (
+            "confronta i file delle cartelle A e B e mostrami quelli con lo stesso contenuto",
+            "find_files_hash",
+            "find_files",
+        ),
         ("quali righe di a.log contengono errore?", "filter_entries", "filter_texts_lines"),
         ("quanto pesano in tutto i file di Foto?", "compute_entries", "describe_numbers"),
     ],
