@@ -21,7 +21,7 @@ from core.execution.giving import wants_files
 from core.execution.undo_steps import UNDO_LAST_TURN, undo_and_rest
 from core.i18n import Texts
 from core.levels import briefing
-from core.levels.candidates import Candidates
+from core.levels.candidates import EVERYDAY, Candidates
 from core.levels.early_words import hearing
 from core.levels.mending import mended
 from core.levels.plan_schema import may_use_tools, plan_schema
@@ -156,15 +156,23 @@ class MetisProposer:
         return ChatRequest(tuple(messages), schema=plan_schema(wish))
 
     def _lines(self, context: TurnContext) -> list[str]:
-        """A line for each tool; of a catalogue that is too long for a prompt as many as fit, those
-        of every day first and then what the request needs."""
+        """A line for each tool, the same for every request. Where they would be too long the
+        arguments that may be left out are, but for everyday tools, then what tools do, from the
+        end. Of more than sixty tools those of every day and what the request needs."""
         catalog, lang = context.catalog, context.lang
-        lines = tool_lines(catalog, sorted(catalog.offered), lang)
-        chars = sum(len(line) + 1 for line in lines)
-        if len(lines) <= MOST_LISTED and chars <= MOST_CHARS:
+        names: Sequence[str] = sorted(catalog.offered)
+        if len(names) > MOST_LISTED:
+            names = self._candidates.choose(context, k_max=MOST_LISTED)
+        lines = tool_lines(catalog, names, lang)
+        if _fits(lines):
             return lines
-        room = min(MOST_LISTED, MOST_CHARS * len(lines) // chars)
-        return tool_lines(catalog, self._candidates.choose(context, k_max=room), lang)
+        lines = tool_lines(catalog, names, lang, terse=True)
+        for at in reversed(range(len(lines))):
+            if _fits(lines):
+                break
+            if names[at] not in EVERYDAY:
+                lines[at] = lines[at].partition(": ")[0]
+        return lines
 
     def _wish(self, context: TurnContext, names: tuple[str, ...]) -> Wish:
         points, clauses = self._candidates.relevance(context)
@@ -184,15 +192,21 @@ def manifests_of(catalog: Catalog) -> dict[str, Manifest]:
     return {name: executor.manifest for name, executor in catalog.offered.items()}
 
 
-def tool_lines(catalog: Catalog, names: Sequence[str], lang: str) -> list[str]:
+def tool_lines(
+    catalog: Catalog, names: Sequence[str], lang: str, *, terse: bool = False
+) -> list[str]:
     """`name(argument, optional?): what it does`, one per tool, in the order of `names`; what it
-    does is the head of its description."""
+    does is the head of its description. `terse`: only everyday tools show what may be left out."""
     lines = []
     for name in names:
         manifest = catalog.offered[name].manifest
-        args = ", ".join(_shown_args(manifest))
-        lines.append(f"{name}({args}): {manifest.head(lang)}")
+        args = _shown_args(manifest, needed=terse and name not in EVERYDAY)
+        lines.append(f"{name}({', '.join(args)}): {manifest.head(lang)}")
     return lines
+
+
+def _fits(lines: Sequence[str]) -> bool:
+    return sum(len(line) + 1 for line in lines) <= MOST_CHARS
 
 
 def abilities(catalog: Catalog, lang: str) -> list[str]:
@@ -207,13 +221,14 @@ def abilities(catalog: Catalog, lang: str) -> list[str]:
 _PIPED = {name: step for step, name in PIPES.items()}
 
 
-def _shown_args(manifest: Manifest) -> list[str]:
-    needed = {*manifest.args.get("required", ())}
-    needed.update(name for group in manifest.requires_one_of for name in group)
+def _shown_args(manifest: Manifest, *, needed: bool = False) -> list[str]:
+    """The arguments, those that may be left out with a question mark, or left out (`needed`)."""
+    must = {*manifest.args.get("required", ())}
+    must.update(name for group in manifest.requires_one_of for name in group)
     return [
-        _PIPED.get(name, name) + ("" if name in needed else "?")
+        _PIPED.get(name, name) + ("" if name in must else "?")
         for name in manifest.properties
-        if name not in manifest.runtime_args
+        if name not in manifest.runtime_args and (name in must or not needed)
     ]
 
 
