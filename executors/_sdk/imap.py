@@ -212,18 +212,22 @@ def opened(account: Mapping[str, Any]) -> Iterator[Box]:
     try:
         box = _connected(account)
         try:
-            plain = f"{account['user']}{account['password']}".isascii()
-            login = box.login if plain else box.login_utf8
-            login(account["user"], account["password"], initial_folder=None)
-        except MailboxLoginError as exc:
-            raise Failure(
-                "wrong_credentials", "the server refuses name or password", name=account["name"]
-            ) from exc
-        try:
+            try:
+                plain = f"{account['user']}{account['password']}".isascii()
+                login = box.login if plain else box.login_utf8
+                login(account["user"], account["password"], initial_folder=None)
+            except MailboxLoginError as exc:
+                raise Failure(
+                    "wrong_credentials",
+                    "the server refuses name or password",
+                    name=account["name"],
+                ) from exc
             yield Box(account, box)
         finally:
             with suppress(OSError, imaplib.IMAP4.error, ImapToolsError):
-                box.logout()
+                box.client.logout()
+            with suppress(OSError):
+                box.client.shutdown()
     except ssl.SSLError:
         raise
     except imaplib.IMAP4.abort as exc:

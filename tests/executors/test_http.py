@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import gzip
 import socket
 import ssl
@@ -12,15 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from executors._sdk import http
 from executors._sdk.call import Call
 from executors._sdk.result import Failure
 from tests.executors.web_server import PAGE, WebServer, web_server
 from tests.support.broker import asker, reach_of
+from tests.support.certificates import certificate_for
 
 CALL = Call({"lang": "it", "user_agent": "Metnos/0.1 (test)"})
 
@@ -231,25 +228,7 @@ def test_gunzip_never_gives_much_more_than_asked():
 @contextmanager
 def tls_server(folder: Path) -> Iterator[int]:
     """The port of a TLS server with a certificate that nobody signed."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    now = dt.datetime.now(dt.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .sign(key, hashes.SHA256())
-    )
-    pem, private = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-    file = folder / "server.pem"
-    file.write_bytes(
-        certificate.public_bytes(pem)
-        + key.private_bytes(pem, private, serialization.NoEncryption())
-    )
+    file = certificate_for(folder, "localhost")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     with socket.create_server(("127.0.0.1", 0)) as listener:
