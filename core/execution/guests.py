@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from core.accounts import AccountKind
+from core.accounts import HINT, AccountKind
 from core.catalog.loaded import Catalog
 from core.catalog.manifest import Manifest
 from core.messages import Actor, Role
@@ -51,11 +51,16 @@ def is_public(manifest: Manifest) -> bool:
         and not manifest.is_mutating
         and {right.name for right in asked} <= _PUBLIC
         and all(
-            right.hints and all(hint.startswith(_SERVICE) for hint in right.hints)
+            right.hints and all(map(_is_no_choice, right.hints))
             for right in asked
             if right.name == "network:http"
         )
     )
+
+
+def _is_no_choice(hint: str) -> bool:
+    """Of a stranger: the services that are set, and accounts, of which a stranger has none."""
+    return hint.startswith(_SERVICE) or (hint.startswith(HINT) and hint.endswith("?"))
 
 
 def public_catalog(catalog: Catalog) -> Catalog:

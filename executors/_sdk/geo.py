@@ -76,12 +76,15 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place with a name. `address` may be empty; `kind` is OpenStreetMap's word for it."""
+    """A place with a name. `address` may be empty; `kind` is the provider's word for it. `is_open`
+    now and the `hours` of today are known of few."""
 
     name: str
     address: str
     spot: Spot
     kind: str = ""
+    is_open: bool | None = None
+    hours: str = ""
 
     @property
     def label(self) -> str:
@@ -101,7 +104,7 @@ def parse_spot(text: str) -> Spot | None:
         lat = -lat
     if (match["ew"] or "").upper() in {"W", "O"}:  # ovest
         lon = -lon
-    return _spot(lat, lon)
+    return spot_at(lat, lon)
 
 
 def geocode(call: Call, address: str, *, most: int = 5) -> list[Place]:
@@ -145,7 +148,7 @@ class Geography:
         if spot is not None:
             return [self.at(spot) or Place(spot.text, "", spot)]
         found = self._photon.geocode(
-            _words(address), exactly_one=False, limit=most, language=self._lang
+            words_of(address), exactly_one=False, limit=most, language=self._lang
         )
         return _apart(_places(found))
 
@@ -162,14 +165,14 @@ class Geography:
         bias = (near.lat, near.lon) if near else None
         box = _box(near, radius_km) if near and radius_km else None
         found = self._photon.geocode(
-            _words(query),
+            words_of(query),
             exactly_one=False,
             limit=MOST_MATCHES,
             location_bias=bias,
             bbox=box,
             language=self._lang,
         )
-        return _nearest(_places(found), near, radius_km)[:most]
+        return nearest(_places(found), near, radius_km)[:most]
 
     def around(
         self, tags: Sequence[str], near: Spot, *, radius_km: float, most: int = MOST_MATCHES
@@ -178,7 +181,7 @@ class Geography:
         found = self._photon.around(
             (near.lat, near.lon), tags, radius_km=radius_km, limit=most, language=self._lang
         )
-        return _nearest(_places(found), near, radius_km)[:most]
+        return nearest(_places(found), near, radius_km)[:most]
 
     def at(self, spot: Spot) -> Place | None:
         """What is there: the address nearest to a spot."""
@@ -252,7 +255,7 @@ def _is_place(feature: Any) -> bool:
         properties = feature["properties"]
     except (TypeError, KeyError, ValueError):
         return False
-    if not isinstance(properties, dict) or _spot(lat, lon) is None:
+    if not isinstance(properties, dict) or spot_at(lat, lon) is None:
         return False
     # geopy joins some of them: they have to be texts.
     kept = {k: _plain(v) for k, v in properties.items() if isinstance(v, (str, int))}
@@ -260,7 +263,8 @@ def _is_place(feature: Any) -> bool:
     return bool(_name(feature["properties"]))
 
 
-def _spot(lat: Any, lon: Any) -> Spot | None:
+def spot_at(lat: Any, lon: Any) -> Spot | None:
+    """The point of these degrees; None for what is none of the earth."""
     numbers = [isinstance(v, (int, float)) and not isinstance(v, bool) for v in (lat, lon)]
     if not all(numbers) or not (math.isfinite(lat) and math.isfinite(lon)):
         return None
@@ -280,7 +284,8 @@ def _plain(value: Any) -> str:
     return " ".join(text.split())
 
 
-def _words(text: str) -> str:
+def words_of(text: str) -> str:
+    """Words to look for, on one line. Raises `Failure` invalid_args when there are none."""
     words = _plain(text)
     if not words:
         raise Failure("invalid_args", "nothing to look for")
@@ -292,7 +297,7 @@ def _places(found: Any) -> list[Place]:
     places = []
     for location in found or ():
         properties = location.raw["properties"]
-        spot = _spot(location.latitude, location.longitude)
+        spot = spot_at(location.latitude, location.longitude)
         if spot is not None:
             name = _name(properties)
             address = _address(properties, name)
@@ -323,7 +328,8 @@ def _address(properties: Mapping[str, str], name: str) -> str:
     return ", ".join(part for part in dict.fromkeys(parts) if part and part != name)
 
 
-def _nearest(places: list[Place], near: Spot | None, radius_km: float | None) -> list[Place]:
+def nearest(places: list[Place], near: Spot | None, radius_km: float | None) -> list[Place]:
+    """Those within the radius, the nearest first; without a spot, in their order."""
     if near is None:
         return _apart(places)
     measured = [(near.metres_to(place.spot), place) for place in places]

@@ -2,12 +2,14 @@
 
 httpx connects through `socket.create_connection`, in whose place the cage has put the engine's
 broker (`executors._sdk.net`): every hop is checked there; nothing here opens a socket otherwise.
-Only GET, no proxies, no credentials, no cookie that leaves its host. What uses this declares
+No proxies, no cookie that leaves its host; what is sent goes to the host it is meant for and to no
+other. What uses this declares
 `requires = ["httpx"]`.
 """
 
 from __future__ import annotations
 
+import json
 import socket
 import ssl
 import time
@@ -21,7 +23,7 @@ from executors._sdk.result import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, TypeVar
 
     from executors._sdk.call import Call
@@ -75,10 +77,7 @@ class Fetcher:
         """
         deadline = time.monotonic() + total_timeout_s
         target = parse_url(url)
-        # A client of its own for each address: neither cookies nor connections are shared.
-        with httpx.Client(
-            verify=self._tls, trust_env=False, follow_redirects=False, headers=self._headers
-        ) as client:
+        with self._client() as client:
             for _ in range(MAX_REDIRECTS + 1):
                 try:
                     fetched = self._hop(client, url, target, deadline)
@@ -91,19 +90,63 @@ class Fetcher:
                 target = fetched
         raise Failure("network", f"more than {MAX_REDIRECTS} redirects", host=target.host)
 
+    def post(
+        self,
+        url: str,
+        document: Mapping[str, Any],
+        *,
+        headers: Mapping[str, str],
+        total_timeout_s: float = TOTAL_TIMEOUT_S,
+    ) -> Fetched:
+        """What an address answers to a JSON document, whatever the status.
+
+        Redirects are not followed: the headers may hold a secret. Raises `Failure` as `get` does,
+        but for http_status.
+        """
+        deadline = time.monotonic() + total_timeout_s
+        target = parse_url(url)
+        sent = json.dumps(document).encode()
+        with self._client() as client:
+            try:
+                fetched = self._hop(client, url, target, deadline, sent, headers)
+            except (httpx.HTTPError, httpx.InvalidURL, OSError) as exc:
+                raise failure_of(exc, target.host) from exc
+        if not isinstance(fetched, Fetched):
+            raise Failure("network", "the service redirects elsewhere", host=target.host)
+        return fetched
+
+    def _client(self) -> httpx.Client:
+        """One of its own for each address: neither cookies nor connections are shared."""
+        return httpx.Client(
+            verify=self._tls, trust_env=False, follow_redirects=False, headers=self._headers
+        )
+
     def _hop(
-        self, client: httpx.Client, url: str, target: httpx.URL, deadline: float
+        self,
+        client: httpx.Client,
+        url: str,
+        target: httpx.URL,
+        deadline: float,
+        sent: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Fetched | httpx.URL:
-        """The body at `target`, or where it points to."""
+        """The body at `target`, or where it points to. `sent`: a JSON document that is posted;
+        then any status is an answer."""
         left = _left(deadline, target.host)
         timeout = httpx.Timeout(min(left, SILENCE_TIMEOUT_S), connect=min(left, CONNECT_TIMEOUT_S))
-        request = client.build_request("GET", target, timeout=timeout)
+        if sent is None:
+            request = client.build_request("GET", target, timeout=timeout)
+        else:
+            told = {"Content-Type": "application/json", **(headers or {})}
+            request = client.build_request(
+                "POST", target, content=sent, headers=told, timeout=timeout
+            )
         response = client.send(request, stream=True)
         try:
             location = response.headers.get("location")
             if response.status_code in _REDIRECTS and location:
                 return _next(target, location)
-            if not response.is_success:
+            if sent is None and not response.is_success:
                 raise Failure(
                     "http_status",
                     f"{response.status_code} {response.reason_phrase}"[:100].strip(),

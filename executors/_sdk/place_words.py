@@ -143,8 +143,16 @@ def fields(place: Place, *, lang: str, origin: Spot | None = None) -> dict[str, 
         "coords": place.spot.text,
         "kind": place.kind,
         "map": place.spot.map,
+        "opening": _opening(place, lang),
     }
     if origin is not None:
         metres = origin.metres_to(place.spot)
         shown |= {"distance_m": round(metres), "distance": distance_text(metres, lang)}
     return {key: value for key, value in shown.items() if value != ""}
+
+
+def _opening(place: Place, lang: str) -> str:
+    """`aperto ora, 08:00–19:30`, `closed now`; "" when nothing is known."""
+    words = ("open now", "closed now") if lang == "en" else ("aperto ora", "chiuso ora")
+    now = "" if place.is_open is None else words[0 if place.is_open else 1]
+    return ", ".join(filter(None, (now, place.hours)))

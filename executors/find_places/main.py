@@ -4,6 +4,7 @@ over the world."""
 from __future__ import annotations
 
 from executors._sdk import geo, place_words, result
+from executors._sdk.place_chain import PlaceChain
 from executors._sdk.result import Failure
 
 TYPE_CHECKING = False
@@ -20,8 +21,9 @@ MOST_RESULTS = 8
 def run(call: Call) -> dict[str, Any]:
     """One entry per place, those of each query by distance (without `near`: by relevance).
 
-    Metadata: `near` as it was understood, `nothing_for` the queries without a match. Finding
-    nothing is no failure; a query that nobody answered is a failed entry. `near` that does not
+    Metadata: `near` as it was understood, `nothing_for` the queries without a match, `unanswered`
+    who of those that are asked did not answer while another did. Finding nothing is no failure; a
+    query that nobody answered is a failed entry. `near` that does not
     exist fails with `unknown_place`; a search around the person whose place is not known, before
     anybody is asked, with `needs_location`.
     """
@@ -50,7 +52,9 @@ def run(call: Call) -> dict[str, Any]:
                 nothing_for.append(query)
             entries += [_entry(call, search, query, place) for place in found]
         call.progress(number, len(queries))
-    more = {"nothing_for": nothing_for} if nothing_for else {}
+    more: dict[str, Any] = {"nothing_for": nothing_for} if nothing_for else {}
+    if search.chain.unanswered:
+        more["unanswered"] = search.chain.unanswered
     return result.done(entries, **search.metadata, **more)
 
 
@@ -68,7 +72,7 @@ class _Search:
     def __init__(self, call: Call, near: str, *, here: bool) -> None:
         if here and call.position is None:
             raise Failure("needs_location", "where the person is is not known: ask for it")
-        self._world = geo.Geography(call)
+        self.chain = PlaceChain(call)
         self._most = MOST_RESULTS
         radius = float(call.args.get("radius_km") or 0)
         self._radii = (radius,) if radius else USUAL_RADII_KM
@@ -85,29 +89,14 @@ class _Search:
             self.metadata = {"near": centre.label, "near_coords": centre.spot.text}
 
     def _centre(self, near: str) -> geo.Place:
-        spot = geo.parse_spot(near)
-        if spot is not None:
-            return geo.Place(spot.text, "", spot)
-        found = self._world.geocode(near, most=1)
-        if not found:
+        found = self.chain.geocode(near)
+        if found is None:
             raise Failure("unknown_place", "no such place: name a town too", place=near[:80])
-        return found[0]
+        return found
 
     def places(self, query: str) -> list[geo.Place]:
         """Those within the first radius that has any."""
-        if self.origin is None:
-            return self._world.find(query, most=self._most)
-        tag = place_words.tag_of(query)
-        for radius in self._radii:
-            found: list[geo.Place] = []
-            if tag is not None:
-                found = self._world.around([tag], self.origin, radius_km=radius, most=self._most)
-            found = found or self._world.find(
-                query, near=self.origin, radius_km=radius, most=self._most
-            )
-            if found:
-                return found
-        return []
+        return self.chain.find(query, near=self.origin, radii_km=self._radii, most=self._most)
 
 
 def _entry(call: Call, search: _Search, query: str, place: geo.Place) -> dict[str, Any]:
