@@ -199,6 +199,7 @@ ROOMS = {
     "trafilatura": ("executors.read_urls_html", "executors._sdk"),
     "typer": ("bot.cli",),
     "uvicorn": ("bot.console", "bot.telegram.webhook"),
+    "vobject": ("executors._sdk.cards",),
     "xllamacpp": ("core.llm.local_server",),
 }
 

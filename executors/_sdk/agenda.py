@@ -274,7 +274,8 @@ def all_between(
             if failure is None:
                 raise
             last, unreached = failure, [*unreached, agenda.name]
-        call.progress(number, len(listed))
+        if len(listed) > 1:
+            call.progress(number, len(listed))
     if last is not None and len(unreached) == len(listed):
         raise last
     zone = ZoneInfo(call.tz)

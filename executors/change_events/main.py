@@ -36,7 +36,8 @@ def run(call: Call) -> dict[str, Any]:
             if failed is None:
                 raise
             entries.append(failed_item(failed.code, failed.detail, id=str(one)))
-        call.progress(number, len(ids))
+        if len(ids) > 1:
+            call.progress(number, len(ids))
     return done(entries)
 
 

@@ -51,7 +51,8 @@ def run(call: Call) -> dict[str, Any]:
                 if failed is None or len(new) == 1:
                     raise
                 entries.append(failed_item(failed.code, failed.detail, summary=one.summary))
-            call.progress(number, len(new))
+            if len(new) > 1:
+                call.progress(number, len(new))
     return done(entries)
 
 

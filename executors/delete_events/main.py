@@ -28,7 +28,8 @@ def run(call: Call) -> dict[str, Any]:
             if failed is None:
                 raise
             entries += [_failed(failed, one) for one in ids]
-        call.progress(number, len(groups))
+        if len(groups) > 1:
+            call.progress(number, len(groups))
     return done(entries)
 
 
