@@ -20,6 +20,8 @@ from core.errors import MetnosError, StoreError, to_error_info
 from core.execution import preimages
 from core.execution.cage.process import ProcessCage
 from core.execution.invoke import Gate
+from core.execution.runner import Runners
+from core.foreign.servers import Servers
 from core.i18n import Texts
 from core.levels.autopath import Autopath
 from core.levels.candidates import Candidates
@@ -103,8 +105,10 @@ async def open_house(
         cage = open_cage(settings)
         stack.callback(cage.close)
         cage.start(loader.current().sdk)
+        servers = Servers(stores, now, settings.private_dir / "servers")
+        stack.push_async_callback(servers.close)
         gate = Gate(
-            cage=cage,
+            cage=Runners(cage, servers),
             stores=stores,
             clock=now,
             settings=settings,

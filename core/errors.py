@@ -66,6 +66,8 @@ class ErrorCode(StrEnum):
     # executors
     EXECUTOR_CRASHED = "executor_crashed"
     EXECUTOR_CHANGED = "executor_changed"
+    SERVER_DOWN = "server_down"
+    TOOL_ASLEEP = "tool_asleep"
     TIMEOUT = "timeout"
     OUTPUT_TOO_LARGE = "output_too_large"
     BAD_OUTPUT = "bad_output"

@@ -9,6 +9,8 @@ from zoneinfo import ZoneInfo
 
 from core.accounts import AccountKind
 from core.allowance import Allowance, limits_for
+from core.catalog.foreign import with_foreign
+from core.catalog.loaded import LoadedExecutor
 from core.catalog.loader import CatalogLoader
 from core.config import Settings
 from core.errors import ErrorCode, ErrorInfo
@@ -20,7 +22,7 @@ from core.i18n import Texts
 from core.language import choose_lang
 from core.llm.tiers import Tiers
 from core.messages import Actor, ChatAddress, Inbound, InboundKind, Role
-from core.store import accounts, grants, turns, usage
+from core.store import accounts, grants, mcp, turns, usage
 from core.store.database import Transaction
 from core.store.grants import Granted
 
@@ -34,12 +36,13 @@ HOUR = dt.timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What an actor may do at one moment: what is granted to them, what is left to use, and the
-    kinds of account that they have."""
+    """What an actor may do at one moment: what is granted to them, what is left to use, the kinds
+    of account that they have, and the tools of servers that the host approved."""
 
     granted: Granted = field(default_factory=Granted)
     allowance: Allowance = field(default_factory=Allowance)
     accounts: frozenset[AccountKind] = frozenset()
+    foreign: tuple[LoadedExecutor, ...] = ()
 
 
 class TurnSetup:
@@ -75,6 +78,7 @@ class TurnSetup:
             await grants.granted_to(tx, actor.id, now),
             allowance,
             await accounts.kinds_of(tx, actor.id),
+            await mcp.active(tx) if actor.role is Role.HOST else (),
         )
 
     def too_often(self, context: TurnContext) -> ErrorInfo | None:
@@ -131,6 +135,7 @@ class TurnSetup:
         rights = rights or Rights()
         granted = rights.granted
         scope = scope_for(actor, self._settings, granted)
+        catalog = with_foreign(self._loader.current(), rights.foreign)
         return TurnContext(
             turn_id=turn_id,
             actor=actor,
@@ -139,7 +144,7 @@ class TurnSetup:
             tz=self.zone(actor),
             now=now,
             request=request,
-            catalog=catalog_for(actor, self._loader.current(), granted.rights, rights.accounts),
+            catalog=catalog_for(actor, catalog, granted.rights, rights.accounts),
             scope=scope,
             private_hosts=private_hosts_for(actor, self._settings, granted),
             conversation=tuple(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import unicodedata
 from enum import StrEnum
 
 
@@ -74,6 +76,9 @@ RECURRING_TOOLS = frozenset(
 )
 
 # fmt: on
+# How names of tools begin that no executor has: those of servers that the host connected.
+FOREIGN = "mcp"
+
 _NAME = re.compile(r"[a-z][a-z0-9_]{2,63}")
 
 
@@ -90,13 +95,48 @@ def is_executor_name(name: str) -> bool:
     return len(rest) <= 3 and all(word in QUALIFIERS for word in rest[1:])
 
 
+def foreign_name(server: str, tool: str, *, pure: bool) -> str:
+    """What a tool of a server of the host's is called here: `mcp_get_<server>_<tool>` when it
+    changes nothing, else `mcp_act_…`; no executor can carry such a name. At most 64 letters, the
+    end of longer ones is a digest. `server` has no underscore.
+
+    What it may do stands in the name, as in every other: a tool that is approved anew as another
+    kind of thing is another tool, for plans that are remembered too.
+    """
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", tool)
+    plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode().casefold()
+    plain = re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
+    name = f"{FOREIGN}_{'get' if pure else 'act'}_{server}_{plain}"
+    if plain and len(name) <= 64:
+        return name
+    mark = hashlib.sha256(tool.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    return f"{name[:57].rstrip('_')}_{mark}"
+
+
+def is_foreign(name: str) -> bool:
+    return name.startswith(f"{FOREIGN}_")
+
+
 def verb_of(name: str) -> str:
-    return name.split("_", 1)[0]
+    return name.split("_", 2)[1] if is_foreign(name) else name.split("_", 1)[0]
 
 
 def object_of(name: str) -> str:
     parts = name.split("_")
+    if is_foreign(name):
+        return FOREIGN
     return parts[1] if len(parts) > 1 else ""
+
+
+def qualifiers_of(name: str) -> tuple[str, ...]:
+    return () if is_foreign(name) else tuple(name.split("_")[2:])
+
+
+def family_of(name: str) -> str:
+    """What tools of one kind share: object and qualifiers, or the server that they live in."""
+    if is_foreign(name):
+        return "_".join([FOREIGN, *name.split("_")[2:3]])
+    return name.partition("_")[2]
 
 
 def category_of(name: str) -> Category:

@@ -42,6 +42,7 @@ def doctor(
 
 
 def _findings(session: Session, *, offline: bool) -> Iterator[Finding]:
+    from bot.cli.mcp_check import check_servers
     from core.errors import SettingsInvalid
 
     console = session.console
@@ -53,6 +54,7 @@ def _findings(session: Session, *, offline: bool) -> Iterator[Finding]:
         yield Finding("settings", State.FAULT, message, "${EDITOR:-nano} .env")
         return
     yield from Doctor(console, settings).local()
+    yield from check_servers(Doctor(console, settings))
     if not offline:
         yield from asyncio.run(_far(console, settings))
 

@@ -15,11 +15,25 @@ from core.catalog.reasons import Rejection
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignTool:
+    """How a tool of a connected server is called: by its own name there, and its own names of
+    arguments where ours differ (ours → theirs). `digest`: of what the server said of it when it
+    was approved."""
+
+    server: str
+    tool: str
+    digest: str
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class LoadedExecutor:
-    """A verified executor. `files` are the bytes that run, without manifest and signature."""
+    """A verified executor. `files` are the bytes that run, without manifest and signature.
+    `foreign`: it runs elsewhere, and is called by what this says."""
 
     manifest: Manifest
     files: Mapping[str, bytes]
+    foreign: ForeignTool | None = None
 
     @property
     def name(self) -> str:

@@ -24,7 +24,7 @@ from core.catalog.lexicon import (
     tokens,
     without_pronoun,
 )
-from core.vocabulary import object_of, verb_of
+from core.vocabulary import object_of, qualifiers_of, verb_of
 
 
 class RankItem(Protocol):
@@ -89,7 +89,7 @@ class PrefilterIndex:
         self.names: tuple[str, ...] = tuple(item.name for item in self._items)
         self._position = {name: number for number, name in enumerate(self.names)}
         self._verb = [verb_of(name) for name in self.names]
-        self._qualifiers = [tuple(name.split("_")[2:]) for name in self.names]
+        self._qualifiers = [qualifiers_of(name) for name in self.names]
         self._by_verb = _group((verb,) for verb in self._verb)
         self._by_object = _group((object_of(name),) for name in self.names)
         self._by_qualifier = _group(self._qualifiers)

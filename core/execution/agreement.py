@@ -18,11 +18,11 @@ from core.execution import consent, policy, secret_args, sources, standing
 from core.execution.accounts import Opened
 from core.execution.addresses import Doubt
 from core.execution.attempt import Attempt
-from core.execution.cage.process import ProcessCage
 from core.execution.consent import CHANGE, NeedsAnswer, Question
 from core.execution.context import TurnContext
 from core.execution.document import document_of
 from core.execution.policy import Consent
+from core.execution.runner import Runner
 from core.execution.standing import Given
 from core.execution.values import listed
 from core.messages import Autonomy, Role
@@ -39,7 +39,7 @@ KNOWN_AFTER = 3
 class Agreement:
     """Holds what is needed to ask; keeps nothing of any call."""
 
-    cage: ProcessCage
+    cage: Runner
     stores: Stores
     clock: Clock
 

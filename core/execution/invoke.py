@@ -36,12 +36,12 @@ from core.execution import (
 )
 from core.execution.agreement import Agreement
 from core.execution.attempt import Attempt
-from core.execution.cage.process import ProcessCage
 from core.execution.consent import Decision, NeedsAnswer, Question
 from core.execution.context import StateLookup, TurnContext
 from core.execution.document import document_of
 from core.execution.paths import canonical_path, check_scope
 from core.execution.preimages import drop_second_names
+from core.execution.runner import Runner
 from core.execution.undo import Undo
 from core.execution.vaglio import Vaglio
 from core.execution.values import listed
@@ -62,7 +62,7 @@ ProgressSink = Callable[[int | None, int | None], None]
 class Gate:
     """Holds what calls need; keeps nothing of any call."""
 
-    cage: ProcessCage
+    cage: Runner
     stores: Stores
     clock: Clock
     settings: Settings

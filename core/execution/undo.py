@@ -16,10 +16,10 @@ from typing import Any
 from core.clock import Clock
 from core.errors import CallRefused, ErrorCode, ErrorInfo, to_error_info
 from core.execution import world
-from core.execution.cage.process import ProcessCage
 from core.execution.context import TurnContext
 from core.execution.paths import TRASH, check_scope, folders_of, is_refused
 from core.execution.preimages import KEEP
+from core.execution.runner import Runner
 from core.execution.undo_ids import Deleting
 from core.execution.undo_steps import UNDO_LAST_TURN, UndoItem, items_of
 from core.messages import Autonomy
@@ -50,7 +50,7 @@ class _Run:
 class Undo:
     """Holds what undoing needs; keeps nothing of any turn."""
 
-    cage: ProcessCage
+    cage: Runner
     stores: Stores
     clock: Clock
 

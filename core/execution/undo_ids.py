@@ -13,9 +13,9 @@ from typing import Any
 from core.catalog.loader import LoadedExecutor
 from core.errors import CallRefused, ErrorCode, ErrorInfo
 from core.execution import accounts, arguments, policy, secret_args
-from core.execution.cage.process import ProcessCage
 from core.execution.context import TurnContext
 from core.execution.document import document_of
+from core.execution.runner import Runner
 from core.execution.undo_steps import UndoItem
 from core.observation import Effects, Observation
 from core.store.stores import Stores
@@ -26,7 +26,7 @@ from core.turn_state import TurnState
 class Deleting:
     """For one undo, as its step number `step`."""
 
-    cage: ProcessCage
+    cage: Runner
     stores: Stores
     context: TurnContext
     step: int

@@ -12,7 +12,7 @@ from core.catalog.loader import Catalog
 from core.execution.context import TurnContext
 from core.levels.router import Traits
 from core.llm.client import ToolSpec
-from core.vocabulary import object_of, verb_of
+from core.vocabulary import family_of, object_of, verb_of
 
 # What most requests need, what is needed least last. These tools stand first in every list that
 # is cut, so that requests of every day meet the same bytes; what another request needs besides
@@ -217,4 +217,4 @@ def _blocks(names: Sequence[str]) -> list[list[str]]:
 
 
 def _family(name: str) -> tuple[str, str]:
-    return name.partition("_")[2], name
+    return family_of(name), name

@@ -16,7 +16,7 @@ from core.levels.alike import Said, meant, without_echoes
 from core.levels.columns import columns_in
 from core.levels.file_words import KNOWN_EXTENSIONS
 from core.levels.spans import PathSpan, Spans, find_spans
-from core.vocabulary import verb_of
+from core.vocabulary import is_foreign, verb_of
 
 DESTRUCTIVE = frozenset({"delete"})
 
@@ -270,6 +270,8 @@ def _known(word: str) -> str:
 def _is_asked_for(
     manifest: Manifest, spans: Spans, verbs: Mapping[str, float], words: Sequence[str]
 ) -> bool:
+    if is_foreign(manifest.name):
+        return _has_phrase(manifest, words)
     verb = verb_of(manifest.name)
     weight = verbs.get(verb, 0.0)
     if verb in DESTRUCTIVE and _is_taken_back(words):

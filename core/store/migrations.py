@@ -237,6 +237,31 @@ UPDATE effects SET undoes = json_extract(summary_json, '$.undoes')
 CREATE INDEX effects_undoes ON effects (undoes) WHERE undoes IS NOT NULL;
 """,
     ),
+    Migration(
+        20,
+        "servers of tools",
+        """
+-- core.store.mcp
+CREATE TABLE mcp_servers (
+    name TEXT PRIMARY KEY,
+    actor_id TEXT NOT NULL REFERENCES actors (id),
+    argv_json TEXT NOT NULL,
+    url TEXT NOT NULL,
+    env_json TEXT NOT NULL,
+    added_at REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE mcp_tools (
+    server TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    seen_json TEXT NOT NULL,
+    gone INTEGER NOT NULL DEFAULT 0,
+    approved_json TEXT,
+    approval_json TEXT,
+    approved_at REAL,
+    PRIMARY KEY (server, tool)
+) WITHOUT ROWID;
+""",
+    ),
 )
 
 MEMORY: tuple[Migration, ...] = tuple(

@@ -49,6 +49,8 @@ ROWS: dict[str, str] = {
     f":later)",
     "suspension_tokens": "INSERT INTO suspension_tokens VALUES (:canary, 'hostask', 0, :canary)",
     "accounts": "INSERT INTO accounts VALUES (:host, :canary, :canary, 'mail', :json, :now)",
+    "mcp_servers": "INSERT INTO mcp_servers VALUES (:canary, :host, :json, :canary, :json, :now)",
+    "mcp_tools": "INSERT INTO mcp_tools VALUES (:canary, :canary, :json, 0, :json, :json, :now)",
     "credentials": "INSERT INTO credentials VALUES (:host, :canary, :canary, :now, :now)",
     "secret_answers": "INSERT INTO secret_answers VALUES (:canary, :host, 'C4N4RYturn', :canary, "
     ":later)",

@@ -42,6 +42,8 @@ STAYS = {
     "identities": "who they are in a channel",
     "inbox_offsets": "how far a channel was read",
     "kv": "a channel's state",
+    "mcp_servers": "servers that the host connected",
+    "mcp_tools": "what servers say, and what the host approved",
     "pairing_attempts": "guesses at codes",
     "pairing_codes": "codes, hashed",
     "stranger_notices": "when a stranger was told something",

@@ -41,6 +41,8 @@ NO_CHAT = {
     "identities",
     "inbox_offsets",
     "mandates",
+    "mcp_servers",
+    "mcp_tools",
     "pairing_attempts",
     "pairing_codes",
     "positions",
