@@ -109,9 +109,12 @@ def meaning_of(text: str) -> Meaning:
 # -- putting together -----------------------------------------------------------------------------
 
 # Roles that tell two requests apart also where what follows is known.
-_TELLING = frozenset("with to near before after over under about within from at".split())
+_TELLING = frozenset(
+    "with to near before after over under least most about within from at".split()
+)
 # Roles that count only beside some deeds; Italian `a` and English `a` are one word.
 _SOFT = frozenset("at a of".split())
+_WHERE_TO = frozenset({"a", "in"})
 _VALUES = frozenset({"url", "mail", "path", "number", "quoted", "name", "word"})
 
 
@@ -128,7 +131,7 @@ class _Reader:
         self._moving = False
         self._not = False
         self._role = ""
-        self._joins = self._counts = False
+        self._joins = self._counts = self._owns = False
 
     def take(self, piece: Piece) -> None:
         kind = piece.kind
@@ -136,13 +139,14 @@ class _Reader:
         if kind in _VALUES:
             self._value(piece)
             return
+        self._owns = self._joins
         self._joins = self._counts = False
         if kind in {"little", "aside", "role"} and piece.lang:
             self._draft.foreign[piece.lang].append(fold(piece.raw))
         self._words += fold(piece.raw).split()
         match kind:
             case "little":
-                self._draft.little(piece.name if piece.name == "?" else fold(piece.raw))
+                self._little("?" if piece.name == "?" else fold(piece.raw))
             case "aside":
                 self._draft.aside(piece.name)
                 self._draft.little(fold(piece.raw))
@@ -167,6 +171,14 @@ class _Reader:
             case _:
                 self._known(kind, piece)
 
+    def _little(self, word: str) -> None:
+        """`a Marco` and `in Work` say where to, `Marco's` whose; articles nothing."""
+        self._draft.little(word)
+        if word in _WHERE_TO and not self._role:
+            self._role = word
+        elif word == "s" and self._owns and not self._values[-1].role:
+            self._values[-1] = replace(self._values[-1], role="of")
+
     def _value(self, piece: Piece) -> None:
         kind: ValueKind = piece.kind  # type: ignore[assignment]
         if kind in {"name", "word"} and self._joins:
@@ -187,6 +199,8 @@ class _Reader:
             )
             self._counts = False
             return
+        if kind == "number" and not self._role and self._draft.is_beside_thing():
+            self._role = "nth"  # `line 10` is one, `10 lines` are ten
         self._add(Value(kind, piece.name, piece.raw, self._marked(self._role)))
         self._words.append(None)
         self._joins, self._counts = kind in {"name", "word"}, kind == "number"
@@ -210,6 +224,12 @@ class _Reader:
         else:
             role = f"{self._role}:" if self._role in _TELLING and kind != "action" else ""
             self._draft.add(kind, self._marked(f"{role}{piece.name}"), piece.said, piece.lang)
+            if self._role == "in" and kind == "thing":
+                self._draft.things[-1].inside = True
+            elif self._role in {"before", "after"} and kind == "action":
+                self._draft.trait(f"{self._role}:{piece.name}", "")
+            elif kind == "action" and piece.said[0] == "chi":
+                self._draft.trait("who", "")
         self._rest()
 
     def _is_order(self, piece: Piece) -> bool:
@@ -253,4 +273,4 @@ class _Reader:
         )
 
 
-_DANGLING = frozenset("near before after over under".split())
+_DANGLING = frozenset("near before after over under within least most".split())

@@ -143,7 +143,10 @@ def _settle_order_words(draft: Draft) -> None:
             swap(deeds, "arrange", "classify")
         elif by and not by & _MEASURES:
             swap(deeds, "arrange", "group")
-    several = sum(said.name.startswith("by:") for said in traits) > 1
+    order = list(dict.fromkeys(said.name for said in traits if said.name.startswith("by:")))
+    several = len(order) > 1
+    if several and {"group", "sort"} & set(deeds):
+        draft.trait(">".join(order), "")
     if sorted(deeds) == ["group", "sort"] and not draft.degrees and not several:
         draft.drop_deed(deeds.index("sort"))
 

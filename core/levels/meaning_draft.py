@@ -156,10 +156,13 @@ class Draft:
 
         def meant(role: str) -> str:
             *turned, last = role.split(":")
-            if last in {"at", "a"}:
-                last = "to" if told else ""
+            if last == "in":
+                last = "to" if self.transfers else ""
+            elif last in {"at", "a"}:
+                # English `a` says of which there is one.
+                last = "to" if told and (last == "at" or self.english <= 0) else ""
             elif last == "of":
-                last = "of" if letters or len(roles) > 1 else ""
+                last = "of" if letters or self.transfers or len(roles) > 1 else ""
             return ":".join([*turned, last])
 
         many = len(self.deeds) > 1
@@ -186,6 +189,10 @@ class Draft:
 
     def _between(self, start: int, end: int) -> bool:
         return any(start < place < end for place in self._breaks)
+
+    def is_beside_thing(self) -> bool:
+        """Whether the word before the last one is a thing."""
+        return bool(self.things) and self.things[-1].place == self.place - 1
 
     def has(self, name: str, among: Iterable[Said]) -> bool:
         return any(said.name == name for said in among)

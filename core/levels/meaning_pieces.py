@@ -24,6 +24,14 @@ _TOKEN = re.compile(
     """
 )  # fmt: skip
 
+# What is said last and takes back what was said before: `delete the file, no wait`.
+_TAKEN_BACK = re.compile(
+    r"""(?x) \b (?: no | wait | hold\ on | hang\ on | aspetta | never\ ?mind | forget\ it
+      | just\ kidding | scherz(?:o|avo) | my\ mistake | errore\ mio | lascia\ (?:stare|perdere)
+      | (?:ho|mi\ sono)\ sbagliat[oa] | ho\ cambiato\ idea | i\ made\ a\ mistake
+      | that(?:\ was|\W?s)\ (?:wrong|a\ mistake) ) [\s.!)…]* $"""
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -51,6 +59,8 @@ class _Word:
 def pieces(text: str) -> Iterator[Piece]:
     """A request piece by piece; nothing of it is lost but signs. Never raises."""
     words = load_words()
+    if _TAKEN_BACK.search(fold(text)):
+        yield Piece("trait", "taken_back", "", ("taken_back",))
     at = 0
     for quote in _QUOTED.finditer(text):
         yield from _plain(text, at, quote.start(), words)
@@ -110,10 +120,18 @@ def _phrases(run: Sequence[_Word], words: MeaningWords) -> Iterator[Piece]:
             yield Piece("name" if named else "word", texts[at], raw, said)
         else:
             kind, name = as_it_stands(phrase, said)
+            if kind == "action" and said[0] in _MENTIONS and len(said) > 1:
+                kind, name = "word", texts[at]  # `the word delete` asks for nothing
+            elif texts[at] == "open" and run[at].ends and texts[0] in {"is", "are"}:
+                kind, name = "trait", "open"
             yield Piece(kind, name, raw, said, phrase.lang)
         at += size
 
 
+_MENTIONS = frozenset(
+    """parola word chiamato chiamata chiamati named called titled intitolato intitolata denominata
+    denominato""".split()
+)
 _ARTICLES = frozenset("il lo la l i gli le un una uno the my a an your this that some all".split())
 _TELLS = re.compile(
     r"(?:mostra|leggi|manda|invia|inoltra|scrivi|spedisci|racconta|ricorda|comunica|di|da|elenca"
@@ -125,7 +143,8 @@ _TO_US = frozenset({"mostraci", "dacci", "dicci", "leggici", "elencaci"})
 def _whom(texts: Sequence[str], at: int) -> str | None:
     """To whom, where that is part of a word or stands before what: `leggile la nota`."""
     word, after = texts[at], texts[at + 1] if at + 1 < len(texts) else ""
-    if word == "them" and after in _ARTICLES:
+    before = texts[at - 1] if at else ""
+    if word == "them" and (after in _ARTICLES or before in {"remind", "tell", "ask"}):
         return "to_them"
     if (match := _TELLS.fullmatch(word)) is None or word in _TO_US:
         return None

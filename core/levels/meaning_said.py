@@ -34,6 +34,8 @@ class Said:
     lang: str = ""
     of: str = ""
     number: str = ""
+    inside: bool = False
+    """It stands after `in`."""
 
 
 def plain(name: str) -> str:

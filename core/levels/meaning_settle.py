@@ -30,6 +30,10 @@ def settle(draft: Draft) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, .
     rename(draft.traits, {"a_one": "one"}) if english else drop(draft.traits, "a_one")
     for word in _foreign(draft):
         draft.trait(f"?{word}", "")
+    if draft.transfers:
+        for said in draft.things:
+            if said.inside and ":" not in said.name:
+                said.name = f"at:{said.name}"
     settle_same(draft)
     settle_deeds(draft)
     settle_things(draft)

@@ -119,12 +119,30 @@ _PAST = frozenset(
 )
 _PARTICIPLE = re.compile(r"\w{3,}(?:at|ut|it)[oaie]$")
 
+# Endings that tell, behind a beginning that any ending follows: `elimin-ero`, `-avo`, `-ano`.
+_TELLING = re.compile(
+    r"(?:h?er|ir)(?:o|a|anno|emo|ete)|[aei]v(?:o|i|a|amo|ate|ano)|[aei]rono|h?ano|ono|[aei]mmo"
+    r"|isco|iscono"
+)
+
+
+def _is_told(deed: str, pattern: str, word: str, before: str) -> bool:
+    """Whether this form tells what somebody does, did or will do, and asks for nothing."""
+    if before in {"am", "m"} and word.endswith("ing"):
+        return True
+    if not pattern.endswith("*"):
+        return False
+    ending = word[len(pattern) - 1 :]
+    return (deed == "delete" and ending == "o") or _TELLING.fullmatch(ending) is not None
+
 
 def as_it_stands(phrase: Phrase, said: Sequence[str]) -> tuple[str, str]:
     """Kind and name of a phrase where it stands; `said` are its words after the one before."""
     if phrase.kind != "action" or len(phrase.words) > 1:
         return phrase.kind, phrase.name
     before, word = (said[0] if len(said) > 1 else ""), said[-1]
+    if _is_told(phrase.name, phrase.words[0], word, before):
+        return "trait", f"told_{phrase.name}"
     if phrase.lang != "en" and phrase.name in _PAST and _PARTICIPLE.match(word):
         return "trait", f"was_{phrase.name}"
     if word in _TWOFOLD and before in _NO_VERB_AFTER:
@@ -160,7 +178,7 @@ def spelt(word: str, shown: str, words: MeaningWords) -> str:
     inside the text) are left alone by the caller's folding, short words by length."""
     if words.knows(word) or len(word) < _TRANSPOSE_FROM or (shown[:1].isupper() and shown[1:2]):
         return word
-    if word in real_words():
+    if word in real_words() or shown.endswith("ò"):
         return word
     found = slips(word)
     return found if found is not None else word
