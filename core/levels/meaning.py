@@ -114,7 +114,7 @@ _TELLING = frozenset(
 )
 # Roles that count only beside some deeds; Italian `a` and English `a` are one word.
 _SOFT = frozenset("at a of".split())
-_WHERE_TO = frozenset({"a", "in"})
+_WHERE_TO = frozenset({"a", "in", "su", "sul", "sullo", "sulla", "on"})
 _VALUES = frozenset({"url", "mail", "path", "number", "quoted", "name", "word"})
 
 
@@ -132,6 +132,7 @@ class _Reader:
         self._not = False
         self._role = ""
         self._joins = self._counts = self._owns = False
+        self._for = 0
 
     def take(self, piece: Piece) -> None:
         kind = piece.kind
@@ -165,6 +166,8 @@ class _Reader:
                     self._draft.breaks()
                 elif not self._role:
                     self._role = piece.name
+                if fold(piece.raw) in {"for", "per"}:
+                    self._for = self._draft.place
             case "number":
                 self._add(Value("number", piece.name, piece.raw, self._marked(self._role)))
                 self._words[-len(piece.raw.split()) :] = [None]
@@ -175,7 +178,7 @@ class _Reader:
         """`a Marco` and `in Work` say where to, `Marco's` whose; articles nothing."""
         self._draft.little(word)
         if word in _WHERE_TO and not self._role:
-            self._role = word
+            self._role = word if word in {"a", "in"} else "on"
         elif word == "s" and self._owns and not self._values[-1].role:
             self._values[-1] = replace(self._values[-1], role="of")
 
@@ -201,6 +204,10 @@ class _Reader:
             return
         if kind == "number" and not self._role and self._draft.is_beside_thing():
             self._role = "nth"  # `line 10` is one, `10 lines` are ten
+        elif kind == "number" and self._role == "of":
+            self._role = "out_of"
+        elif self._role == "by" and self._for:
+            self._role = "for"
         self._add(Value(kind, piece.name, piece.raw, self._marked(self._role)))
         self._words.append(None)
         self._joins, self._counts = kind in {"name", "word"}, kind == "number"
@@ -216,6 +223,8 @@ class _Reader:
         if kind == "thing" and self._role == "by":
             # `by sender` tells how, wherever it stands.
             self._draft.trait(self._marked(f"by:{piece.name}"), piece.lang)
+        elif kind == "action" and self._is_to_do(piece):
+            self._draft.trait(self._marked(f"to_{piece.name}"), piece.lang)
         elif kind == "action" and self._is_adjective(piece):
             self._draft.trait(self._marked("seen"), piece.lang)
         elif kind == "trait" and self._is_order(piece):
@@ -231,6 +240,10 @@ class _Reader:
             elif kind == "action" and piece.said[0] == "chi":
                 self._draft.trait("who", "")
         self._rest()
+
+    def _is_to_do(self, piece: Piece) -> bool:
+        """`are there notes to delete?`, `note da eliminare`: which ones, and no order."""
+        return piece.said[0] in {"to", "da"} and self._draft.is_beside_thing(2)
 
     def _is_order(self, piece: Piece) -> bool:
         """`attiva le notifiche`, `vuota il cestino`: an adjective follows its noun."""
@@ -254,7 +267,7 @@ class _Reader:
         return f"not:{name}" if self._not else name
 
     def _rest(self) -> None:
-        self._not, self._role = False, ""
+        self._not, self._role, self._for = False, "", 0
 
     def meaning(self) -> Meaning:
         if self._not or self._role in _DANGLING:

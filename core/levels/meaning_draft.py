@@ -23,6 +23,7 @@ _GLOBAL = frozenset(
     alphabetical asked list""".split()
 )
 _WHOLES = _CONTAINERS | {"book", "diary", "phonebook", "contacts", "list", "lista", "elenco"}
+_READ_OUT = frozenset("note report document pdf reminder task event news shopping_list".split())
 _REACH = 3
 """How many words an article may stand before its noun."""
 # Things of which one and several are not told apart: there is one, it cannot be counted, or it is
@@ -153,14 +154,15 @@ class Draft:
         several could be confused. After `settled`."""
         letters = {"mail", "message"} & {plain(said.name) for said in self.things}
         told = self.transfers or bool(letters)
+        read = bool(_READ_OUT & {plain(said.name) for said in self.things})
 
         def meant(role: str) -> str:
             *turned, last = role.split(":")
             if last == "in":
-                last = "to" if self.transfers else ""
+                last = "to" if self.transfers else ("in" if "summarise" in self.deeds else "")
             elif last in {"at", "a"}:
                 # English `a` says of which there is one.
-                last = "to" if told and (last == "at" or self.english <= 0) else ""
+                last = "to" if (told or read) and (last == "at" or self.english <= 0) else ""
             elif last == "of":
                 last = "of" if letters or self.transfers or len(roles) > 1 else ""
             return ":".join([*turned, last])
@@ -190,9 +192,9 @@ class Draft:
     def _between(self, start: int, end: int) -> bool:
         return any(start < place < end for place in self._breaks)
 
-    def is_beside_thing(self) -> bool:
-        """Whether the word before the last one is a thing."""
-        return bool(self.things) and self.things[-1].place == self.place - 1
+    def is_beside_thing(self, far: int = 1) -> bool:
+        """Whether the word so far before the last one is a thing."""
+        return bool(self.things) and self.things[-1].place == self.place - far
 
     def has(self, name: str, among: Iterable[Said]) -> bool:
         return any(said.name == name for said in among)
