@@ -6,14 +6,53 @@ from typing import Any
 
 import pytest
 
+from core.catalog.manifest import Manifest, parse_manifest
 from core.execution import policy
 from core.messages import Actor, Autonomy, Role
 from core.observation import Provenance
 from tests.execution.test_arguments import manifest
+from tests.support.run_executor import TREE
 
 HOST = Actor("h", Role.HOST, "host")
 FULL = Actor("h", Role.HOST, "host", Autonomy.FULL)
 READ_ONLY = Actor("r", Role.GUEST, "guest", Autonomy.READ_ONLY)
+
+
+def shipped(name: str) -> Manifest:
+    return parse_manifest((TREE / name / "manifest.toml").read_bytes(), folder=name)
+
+
+@pytest.mark.parametrize(
+    ("tool", "target", "own"),
+    [
+        ("create_events", "Cena da Paolo", True),
+        ("change_events", "Yoga (2026-03-19 18:00)", True),
+        ("create_events", "/etc/passwd", False),
+        ("write_files", "Cena da Paolo", False),
+        ("read_events", "Cena da Paolo", False),
+    ],
+)
+def test_what_stands_in_ones_calendar_is_ones_own(tool: str, target: str, own: bool) -> None:
+    assert policy.is_own(shipped(tool), target) is own
+
+
+@pytest.mark.parametrize(
+    ("tool", "fields", "expected"),
+    [
+        ("create_events", {}, "not_needed"),
+        ("create_events", {"count": 21}, "needed"),
+        ("create_events", {"origin": Provenance.EXTERNAL}, "needed"),
+        ("delete_events", {}, "needed"),
+        ("change_events", {}, "needed"),
+    ],
+)
+def test_only_a_few_new_events_of_ones_own_need_no_yes(
+    tool: str, fields: dict[str, Any], expected: str
+) -> None:
+    given: dict[str, Any] = {"count": 1, "in_workspace": True, "origin": Provenance.USER}
+    given |= {"named_each": True, "actor": HOST, **fields}
+
+    assert policy.consent(shipped(tool), **given).value == expected
 
 
 def test_guard_denies_a_forbidden_place_also_for_reading() -> None:
