@@ -45,6 +45,14 @@ _SHAPES = re.compile(
     |(?<![\w:/.])(?:~|\.{1,2})?/(?P<path>\w)[\w./-]{0,400}
     """
 )
+# English ways to say whom a message is for that no list of words can hold.
+_TO_SOMEBODY = (
+    (re.compile(r"\b([Tt]ext|[Mm]essage|[Ee]?-?[Mm]ail)\s{1,9}(?=[A-Z][a-z])"), r"\1 to "),
+    (
+        re.compile(r"(?i)\blet\s{1,9}(?!me\b|us\b)((?:[\w'’.-]{1,30}\s{1,9}){1,3}?)know\b"),
+        r"let know \1",
+    ),
+)
 
 _LITTLE_WORDS = """
     a ad ai al all alla alle allo agli anche c che chi ci come con cosa cui d da dai dal dall
@@ -80,7 +88,10 @@ def request_tokens(text: str) -> list[str]:
     A URL becomes `xurl` and its host, an e-mail address `xaddress`, a file name `xfile` and its
     extension, a path `xpath`; the word lists give the marks their meaning.
     """
-    return tokens(_SHAPES.sub(_mark, text[:_MAX_CHARS]))
+    marked = _SHAPES.sub(_mark, text[:_MAX_CHARS])
+    for pattern, instead in _TO_SOMEBODY:
+        marked = pattern.sub(instead, marked)
+    return tokens(marked)
 
 
 def _mark(match: re.Match[str]) -> str:

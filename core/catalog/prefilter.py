@@ -73,9 +73,11 @@ def rank(
     best = nsmallest(k_max, scores, key=lambda number: (-scores[number], number))
     kept = best[: adaptive_k([scores[number] for number in best], k_min=k_min, k_max=k_max)]
     companions = [other for number in kept for other in index.companions_of(number)]
-    wanted = dict.fromkeys([*leaders, *companions])
-    extra = [number for number in wanted if number not in kept][: max(0, k_max - 1)]
-    chosen = {*kept[: k_max - len(extra)], *extra}
+    # What goes along pushes out the last of what was kept, but no best one of a clause.
+    spared = list(dict.fromkeys([*kept[:1], *leaders]))[:k_max]
+    extra = [number for number in dict.fromkeys(companions) if number not in kept]
+    chosen = dict.fromkeys([*spared, *extra][:k_max])
+    chosen |= dict.fromkeys([n for n in kept if n not in chosen][: k_max - len(chosen)])
     ordered = sorted(chosen, key=lambda number: (-scores.get(number, 0), number))
     return [Ranked(index.names[number], scores.get(number, 0)) for number in ordered]
 

@@ -33,7 +33,9 @@ EVERYDAY = (
 )
 BLOCK = 3
 # A tool is needed when it has this share of the points of the best one, else it is an echo.
-_NEEDED = 0.7
+_NEEDED = 0.65
+# With this share it takes a place that nothing else needs, where the list is cut anyhow.
+_LIKELY = 0.3
 # An everyday tool that has this share is not pushed out.
 _KEPT = 0.3
 # A tool with a qualifier is meant when it has this share of the points of the one without.
@@ -68,9 +70,14 @@ class Candidates:
         if len(names) <= k_max:
             return tuple(names)
         index = self._index_of(context.catalog)
-        ranked = prefilter.rank(context.request, index, k_max=k_max, evidence=context.past)
+        ranked = prefilter.rank(context.request, index, evidence=context.past)
         needed = _needed(context.request, ranked, index)
-        return stable_choice(names, [*needed, *_sources(needed, index)], most=k_max)
+        return stable_choice(
+            names,
+            _with_sources(needed, index),
+            most=k_max,
+            likely=_needed(context.request, ranked, index, share=_LIKELY, kept=_LIKELY / 2),
+        )
 
     def best(self, context: TurnContext, *, k_max: int) -> tuple[str, ...]:
         """The everyday tools and those that fit best, by name, for what stands in no prompt."""
@@ -141,41 +148,53 @@ class Candidates:
 
 
 def _needed(
-    request: str, ranked: Sequence[prefilter.Ranked], index: prefilter.PrefilterIndex
+    request: str,
+    ranked: Sequence[prefilter.Ranked],
+    index: prefilter.PrefilterIndex,
+    *,
+    share: float = _NEEDED,
+    kept: float = _KEPT,
 ) -> list[str]:
     """The tools that the request, or one of its clauses by its own measure, speaks of; best
     first."""
-    found = _clear({one.name: float(one.score) for one in ranked}, least=1.0)
+    points = {one.name: float(one.score) for one in ranked}
+    found = _clear(points, least=1.0, share=share, kept=kept)
     for clause in index.clauses(request):
         points = {index.names[n]: own for n, own in index.points(clause).items()}
-        found |= _clear(points, least=_SPOKEN_OF)
+        found |= _clear(points, least=_SPOKEN_OF, share=share, kept=kept)
     return [one.name for one in ranked if one.name in found]
 
 
-def _clear(points: Mapping[str, float], *, least: float) -> set[str]:
-    """The tools with a good share of the most points, of everyday ones with any share worth the
-    name, but for those that are only the echo of a plainer one: `find_files` brings
+def _clear(points: Mapping[str, float], *, least: float, share: float, kept: float) -> set[str]:
+    """The tools with this share of the most points, everyday ones with what they are kept at, but for those that are only the echo of a plainer one: `find_files` brings
     `find_files_hash` along whatever is looked for."""
     most = max(points.values(), default=0.0)
     return {
         name
         for name, own in points.items()
-        if own >= max((_KEPT if name in EVERYDAY else _NEEDED) * most, least)
+        if own >= max((kept if name in EVERYDAY else share) * most, least)
         and own >= _ECHO * points.get("_".join(name.split("_")[:2]), 0.0)
     }
 
 
-def _sources(needed: Sequence[str], index: prefilter.PrefilterIndex) -> list[str]:
-    """Where the needed tools that are not of every day get from what they work on."""
-    places = [index.position(name) for name in needed if name not in EVERYDAY]
-    return [
-        index.names[n] for place in places if place is not None for n in index.companions_of(place)
-    ]
+def _with_sources(needed: Sequence[str], index: prefilter.PrefilterIndex) -> list[str]:
+    """The needed tools, behind each that is not of every day where it gets from what it works
+    on."""
+    found: list[str] = []
+    for name in needed:
+        found.append(name)
+        place = None if name in EVERYDAY else index.position(name)
+        if place is not None:
+            found += [index.names[n] for n in index.companions_of(place)]
+    return found
 
 
-def stable_choice(names: Sequence[str], needed: Sequence[str], *, most: int) -> tuple[str, ...]:
+def stable_choice(
+    names: Sequence[str], needed: Sequence[str], *, most: int, likely: Sequence[str] = ()
+) -> tuple[str, ...]:
     """At most `most` of the `names`: everyday tools in their order, then what else is `needed`
-    (best first), rounded up to blocks.
+    (best first), rounded up to blocks; what is `likely` goes before everyday tools that are not
+    needed, where anything else is needed at all.
 
     Needed tools are never left out for the sake of a block or of an everyday tool that is not
     needed, as long as there is room. When nothing else is needed the list is the same for every
@@ -193,6 +212,10 @@ def stable_choice(names: Sequence[str], needed: Sequence[str], *, most: int) -> 
         block = extra | set(block_of[name])
         if len(block) <= _ROUNDED and len(wanted) + len(block) <= most:
             extra = block
+    for name in likely if extra else ():
+        kind = extra if name in block_of else wanted
+        if name in there and len(wanted | extra | {name}) <= most:
+            kind.add(name)
     for name in (name for block in blocks for name in block):
         if len(everyday) + len(extra) >= most:
             break
