@@ -45,12 +45,19 @@ _SHAPES = re.compile(
     |(?<![\w:/.])(?:~|\.{1,2})?/(?P<path>\w)[\w./-]{0,400}
     """
 )
-# English ways to say whom a message is for that no list of words can hold.
-_TO_SOMEBODY = (
+# What no list of words can hold: whom a message is for, and what is worked out for each kind.
+_TURNS_OF_PHRASE = (
     (re.compile(r"\b([Tt]ext|[Mm]essage|[Ee]?-?[Mm]ail)\s{1,9}(?=[A-Z][a-z])"), r"\1 to "),
     (
         re.compile(r"(?i)\blet\s{1,9}(?!me\b|us\b)((?:[\w'’.-]{1,30}\s{1,9}){1,3}?)know\b"),
         r"let know \1",
+    ),
+    (
+        re.compile(
+            r"(?i)\b((?:totale?|average|mean|how m(?:any|uch)|count|sum|somma|media|quant[aeio]"
+            r"|conta)\b[^.?!]{0,60}?)\bper (?!favore\b|piacere\b|cortesia\b)(?=\w{4})"
+        ),
+        r"\1 xper ",
     ),
 )
 
@@ -86,10 +93,11 @@ def request_tokens(text: str) -> list[str]:
     """Tokens of a request, where addresses and names of things stand as marks.
 
     A URL becomes `xurl` and its host, an e-mail address `xaddress`, a file name `xfile` and its
-    extension, a path `xpath`; the word lists give the marks their meaning.
+    extension, a path `xpath`, and what is worked out for each kind an `xper`; the word lists
+    give the marks their meaning.
     """
     marked = _SHAPES.sub(_mark, text[:_MAX_CHARS])
-    for pattern, instead in _TO_SOMEBODY:
+    for pattern, instead in _TURNS_OF_PHRASE:
         marked = pattern.sub(instead, marked)
     return tokens(marked)
 

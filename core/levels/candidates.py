@@ -40,6 +40,8 @@ _LIKELY = 0.3
 _KEPT = 0.3
 # A tool with a qualifier is meant when it has this share of the points of the one without.
 _ECHO = 0.8
+# So many of the tools that a needed one gets from what it works on come along with it.
+_SOURCES = 2
 # Points below which a clause speaks of nothing.
 _SPOKEN_OF = 10.0
 # Half of the everyday tools are never pushed out, and blocks are rounded up to so many tools.
@@ -74,7 +76,7 @@ class Candidates:
         needed = _needed(context.request, ranked, index)
         return stable_choice(
             names,
-            _with_sources(needed, index),
+            _with_sources(needed, ranked, index),
             most=k_max,
             likely=_needed(context.request, ranked, index, share=_LIKELY, kept=_LIKELY / 2),
         )
@@ -166,8 +168,9 @@ def _needed(
 
 
 def _clear(points: Mapping[str, float], *, least: float, share: float, kept: float) -> set[str]:
-    """The tools with this share of the most points, everyday ones with what they are kept at, but for those that are only the echo of a plainer one: `find_files` brings
-    `find_files_hash` along whatever is looked for."""
+    """The tools with this share of the most points, everyday ones with what they are kept at,
+    but for those that are only the echo of a plainer one: `find_files` brings `find_files_hash`
+    along whatever is looked for."""
     most = max(points.values(), default=0.0)
     return {
         name
@@ -177,15 +180,19 @@ def _clear(points: Mapping[str, float], *, least: float, share: float, kept: flo
     }
 
 
-def _with_sources(needed: Sequence[str], index: prefilter.PrefilterIndex) -> list[str]:
-    """The needed tools, behind each that is not of every day where it gets from what it works
-    on."""
+def _with_sources(
+    needed: Sequence[str], ranked: Sequence[prefilter.Ranked], index: prefilter.PrefilterIndex
+) -> list[str]:
+    """The needed tools, behind each that is not of every day where it most likely gets from what
+    it works on."""
+    points = {one.name: one.score for one in ranked}
     found: list[str] = []
     for name in needed:
         found.append(name)
         place = None if name in EVERYDAY else index.position(name)
         if place is not None:
-            found += [index.names[n] for n in index.companions_of(place)]
+            sources = [index.names[n] for n in index.companions_of(place)]
+            found += sorted(sources, key=lambda other: -points.get(other, 0))[:_SOURCES]
     return found
 
 

@@ -281,7 +281,9 @@ def _is_asked_for(
     if verb in DESTRUCTIVE:
         return False
     if weight >= _MEANT:
-        return True
+        # `write hello into a.txt` sends nothing to anybody.
+        into = any(path.grade == "said" and path.is_file for path in spans.paths)
+        return verb != "send" or verbs.get("write", 0.0) < 1.0 or not into
     # `sling a.txt into Archive`, `fetch URL into a.txt`: a thing and a place for it say enough.
     goes = any(path.role == "target" and path.grade != "hinted" for path in spans.paths)
     said = [path for path in spans.paths if path.grade == "said"]

@@ -22,6 +22,7 @@ from tests.bench.figures import SCALE
 
 PARTS = (
     "prefilter",
+    "recall",
     "reuse",
     "reuse-speed",
     "catalog",

@@ -1,0 +1,62 @@
+"""That what a household asks for is among the tools that a model is offered."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.catalog.lexicon import request_tokens
+from core.catalog.loader import Catalog, CatalogLoader
+from core.catalog.prefilter import Item, PrefilterIndex, rank
+from tests.bench.recall import figures, household, plans_here
+from tests.support.executors import signed_home
+
+LEAST = 0.95
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
+    return CatalogLoader.of(signed_home(tmp_path_factory.mktemp("home"))).current()
+
+
+def test_tools_of_what_a_household_asks_for_are_offered(catalog):
+    found = figures(household(), catalog)
+
+    assert found["rows"] >= 100
+    for way in ("simple_local", "simple_strong", "plan"):
+        assert found[way]["recall"] >= LEAST, (way, found[way]["rows"])
+
+
+def test_a_row_counts_when_one_of_its_plans_can_be_made_here(catalog):
+    steps = [{"tool": "read_files"}, {"tool": "final_answer"}]
+    row = {"steps": [{"tool": "open_skills"}], "alt": [steps]}
+
+    assert plans_here(row, catalog) == [frozenset({"read_files"})]
+
+
+def test_the_best_tool_of_a_later_clause_is_not_pushed_out_by_what_goes_along():
+    names = [f"read_files_{kind}" for kind in ("pdf", "doc", "csv", "xml", "json", "html")]
+    catalog = [
+        Item("find_files", {}, {"en": ["find"]}, companions=names),
+        Item("move_files", {}, {"en": ["move"]}),
+        *(Item(name) for name in names),
+    ]
+
+    found = rank("find the notes and move them", PrefilterIndex(catalog), k_max=4)
+
+    assert {"find_files", "move_files"} <= {one.name for one in found}
+    assert len(found) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("text Nora that I am late", "text to nora that i am late"),
+        ("let Peter know the parcel came", "let know peter the parcel came"),
+        ("let me know what Ada said", "let me know what ada said"),
+        ("the total of expenses per month", "the total of expenses xper month"),
+        ("quanto ho speso per favore", "quanto ho speso per favore"),
+        ("quante mail per mittente", "quante mail xper mittente"),
+    ],
+)
+def test_turns_of_phrase_that_say_for_whom_and_for_each(text, words):
+    assert request_tokens(text) == words.split()
