@@ -46,16 +46,16 @@ class PlaceChain:
             if failure.code != "service_off"
         )
 
-    def geocode(self, address: str) -> Place | None:
-        """The likeliest place of an address or a name; coordinates mean themselves."""
+    def geocode(self, address: str, *, most: int = 1) -> list[Place]:
+        """The places that an address or a name may mean, the likeliest first; coordinates mean
+        themselves."""
         spot = geo.parse_spot(address)
         if spot is not None:
-            return geo.Place(spot.text, "", spot)
-        found = self._first(
-            lambda google: google.find(address, most=1),
-            lambda world: world.geocode(address, most=1),
+            return [geo.Place(spot.text, "", spot)]
+        return self._first(
+            lambda google: google.find(address, most=most),
+            lambda world: world.geocode(address, most=most),
         )
-        return found[0] if found else None
 
     def find(
         self, query: str, *, near: Spot | None, radii_km: Sequence[float], most: int

@@ -90,9 +90,9 @@ class _Search:
 
     def _centre(self, near: str) -> geo.Place:
         found = self.chain.geocode(near)
-        if found is None:
+        if not found:
             raise Failure("unknown_place", "no such place: name a town too", place=near[:80])
-        return found
+        return found[0]
 
     def places(self, query: str) -> list[geo.Place]:
         """Those within the first radius that has any."""

@@ -86,10 +86,8 @@ def names(seen: dict[str, Any]) -> list[str]:
     return [entry["name"] for entry in seen["entries"]]
 
 
-def said(seen: Observation, lang: str) -> str:
-    manifest = parse_manifest(
-        (TREE / "find_places" / "manifest.toml").read_bytes(), folder="find_places"
-    )
+def said(seen: Observation, lang: str, name: str = "find_places") -> str:
+    manifest = parse_manifest((TREE / name / "manifest.toml").read_bytes(), folder=name)
     blocks = Renderer(TEXTS, lang, "Europe/Rome", "/home/x").observation(seen, manifest)
     return "\n".join(block.text for block in blocks)
 
@@ -257,3 +255,69 @@ async def test_places_key_that_is_refused_is_said_under_what_was_found(
 
     assert "Farmacia Centrale" in said(seen, lang)
     assert f"mappe: {word}" in said(seen, lang)
+
+
+# -- get_places, both ways --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("has_key", [True, False])
+def test_address_is_looked_up_as_coordinates_are(
+    servers: tuple[JsonServer, PhotonServer], has_key: bool
+) -> None:
+    keys = [account(servers[0])] if has_key else []
+    args = {"coords": ["44.602, 10.9"], "addresses": ["Borgo"]}
+
+    seen = run("get_places", args, services={"photon": servers[1].endpoint}, accounts=keys)
+
+    back, forth = seen["entries"]
+    assert (back["label"], back["asked"]) == (
+        "Ramen Sette, Via Prima 3, Borgo, Italia",
+        "44.602,10.9",
+    )
+    assert (forth["asked"], forth["found_at"]) == ("Borgo", "44.6,10.9")
+    assert forth["label"] == ("Borgo, Via Borgo, 1, Borgo" if has_key else "Borgo, Italia")
+
+
+def test_address_that_may_mean_several_places_tells_them_all(
+    servers: tuple[JsonServer, PhotonServer],
+) -> None:
+    seen = look(servers, name="get_places", args={"addresses": ["via doppia 1"]})
+
+    assert [entry["found_at"] for entry in seen["entries"]] == ["44.61,10.91", "45.4,9.2"]
+    assert [entry["asked"] for entry in seen["entries"]] == ["via doppia 1"] * 2
+
+
+def test_address_that_does_not_exist_does_not_cost_the_others(
+    servers: tuple[JsonServer, PhotonServer],
+) -> None:
+    seen = look(servers, name="get_places", args={"addresses": ["Atlantide", "Borgo"]})
+
+    assert [entry.get("error", {}).get("code") for entry in seen["entries"]] == [
+        "unknown_place",
+        None,
+    ]
+
+
+def test_address_that_nobody_could_be_asked_for_is_a_failure(
+    servers: tuple[JsonServer, PhotonServer],
+) -> None:
+    servers[0].broken, servers[1].broken = Gone(500), (503, b"busy")
+
+    seen = look(servers, name="get_places", args={"addresses": ["Borgo"]})
+
+    assert (seen["ok"], seen["error"]["code"]) == (False, "http_status")
+
+
+@pytest.mark.parametrize("lang", ["it", "en"])
+async def test_address_is_told_with_its_coordinates(
+    servers: tuple[JsonServer, PhotonServer], lang: str
+) -> None:
+    seen = await observe(
+        TREE / "get_places",
+        {"addresses": ["Borgo"]},
+        lang=lang,
+        private_hosts=(servers[1].grant,),
+        services={"photon": servers[1].endpoint},
+    )
+
+    assert said(seen, lang, "get_places").startswith("Borgo, Italia (44.6,10.9)\nhttps://")
