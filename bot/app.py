@@ -38,7 +38,7 @@ from core.llm.local_server import LocalServer, runtime_missing
 from core.llm.prompts import Prompts
 from core.llm.tiers import Tiers
 from core.messages import ChatAddress, TurnClosed
-from core.store import upkeep
+from core.store import mcp, upkeep
 from core.store.lock import engine_lock
 from core.store.stores import Stores, open_stores
 from core.store.turn_log import PolicyLog, TurnLog
@@ -268,7 +268,9 @@ async def _tidy_hourly(house: House) -> None:
         try:
             await upkeep.tidy(house.stores, house.clock.now())
             await empty_trash(house.settings, house.stores, house.clock)
-            tools = list(house.loader.current().executors)
+            async with house.stores.main.read() as tx:
+                foreign = [one.name for one in await mcp.active(tx)]
+            tools = [*house.loader.current().executors, *foreign]
             await Fastpath(house.stores, house.clock).age(tools)
             await Autopath(house.stores, house.clock).age(tools)
         except StoreError:

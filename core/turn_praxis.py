@@ -18,6 +18,7 @@ from core.store.database import Transaction
 from core.store.stores import Stores
 from core.turn_actions import Act, Handler, Press, Said
 from core.turn_offers import Offer
+from core.vocabulary import spoken_foreign
 
 COMMAND = "/praxis"
 PINS, DELETES, FLUSH, FLUSHES, LEAVES = (
@@ -119,7 +120,7 @@ class Praxis:
         phrases = [
             executors[step.tool].manifest.phrase[lang].rstrip("…. ")
             if step.tool in executors
-            else self.texts.say("vote.steps.gone", lang)
+            else spoken_foreign(step.tool) or self.texts.say("vote.steps.gone", lang)
             for step in row.plan.steps
             if step.tool != FINAL_ANSWER
         ]

@@ -36,6 +36,7 @@ from core.turn_offers import (
 )
 from core.turn_state import TurnState
 from core.turn_votes import CHOSEN, LABELS, below_of, pin_of
+from core.vocabulary import spoken_foreign
 
 Redraw = Callable[[Transaction], Awaitable[Drawn | None]]
 
@@ -107,7 +108,7 @@ class Votes:
         for number, (tool, ok, ms) in enumerate(params.get("steps") or (), start=1):
             executor = executors.get(tool)
             phrase = (
-                self._say("vote.steps.gone", press)
+                spoken_foreign(tool) or self._say("vote.steps.gone", press)
                 if executor is None
                 else executor.manifest.phrase[press.lang]
             )

@@ -117,6 +117,12 @@ def is_foreign(name: str) -> bool:
     return name.startswith(f"{FOREIGN}_")
 
 
+def spoken_foreign(name: str) -> str:
+    """A foreign tool's name as people are told it; empty for any other."""
+    _, _, *rest = name.split("_", 3) if is_foreign(name) else ("", "")
+    return " · ".join(rest)
+
+
 def verb_of(name: str) -> str:
     return name.split("_", 2)[1] if is_foreign(name) else name.split("_", 1)[0]
 

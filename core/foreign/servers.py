@@ -30,6 +30,8 @@ from core.store.stores import Stores
 
 log = logging.getLogger(__name__)
 
+# A server that nobody called for so long is ended; the next call starts it again.
+IDLE_S = 600.0
 FIRST_WAIT_S = 2.0
 LONGEST_WAIT_S = 300.0
 _MOST_VALUE = 300
@@ -46,12 +48,17 @@ class _Place:
     secrets: dict[str, str] = field(default_factory=dict)
     failures: int = 0
     not_before: float = 0.0
+    calls: int = 0
+    idle: asyncio.Task[None] | None = None
 
 
 class Servers:
     """Runs calls of foreign tools (a `Runner`). Nothing is started before it is needed."""
 
-    def __init__(self, stores: Stores, clock: Clock, folder: Path) -> None:
+    def __init__(
+        self, stores: Stores, clock: Clock, folder: Path, *, idle_s: float = IDLE_S
+    ) -> None:
+        self._idle_s = idle_s
         self._stores, self._clock, self._folder = stores, clock, folder
         self._places: dict[str, _Place] = {}
 
@@ -86,7 +93,12 @@ class Servers:
                     return _asleep(tool)
                 sent = True
                 args = _theirs(call["args"], tool)
-                answer = await link.call(tool.tool, args, on_progress)
+                place.calls += 1
+                try:
+                    answer = await link.call(tool.tool, args, on_progress)
+                finally:
+                    place.calls -= 1
+                    self._rest(place)
         except TimeoutError:
             await self._end(place)
             detail, left = f"no answer in {seconds:g} s", _left(manifest, sent)
@@ -126,6 +138,9 @@ class Servers:
     async def close(self) -> None:
         """End every server. Twice is fine."""
         places, self._places = list(self._places.values()), {}
+        for place in places:
+            if place.idle is not None:
+                place.idle.cancel()
         await asyncio.gather(*(self._end(place) for place in places), return_exceptions=True)
 
     async def _place(self, name: str, known: Server | None = None) -> _Place:
@@ -192,6 +207,21 @@ class Servers:
         link, place.link = place.link, None
         if link is not None:
             await link.close(now=True)
+
+    def _rest(self, place: _Place) -> None:
+        """End the server when nobody calls it for a while."""
+
+        async def wait() -> None:
+            await asyncio.sleep(self._idle_s)
+            async with place.lock:
+                link, idle = place.link, place.calls == 0
+                if link is not None and idle:
+                    place.link = None
+                    await link.close()
+
+        if place.idle is not None:
+            place.idle.cancel()
+        place.idle = asyncio.create_task(wait())
 
     def _masked(self, place: _Place | None, found: Observation) -> Observation:
         """What came back without the values that the host entrusted."""
