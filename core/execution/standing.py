@@ -23,7 +23,7 @@ from core.store import approvals
 from core.store.approvals import Bond
 from core.store.database import Transaction
 from core.turn_state import TurnState
-from core.vocabulary import verb_of
+from core.vocabulary import is_foreign, verb_of
 
 # What shows which items there are, and repeats no words of theirs.
 _FINDING = frozenset({"find", "list", "filter", "sort"})
@@ -57,6 +57,8 @@ async def keep(tx: Transaction, given: Given, now: datetime) -> None:
 
 def kind_of(manifest: Manifest, args: Mapping[str, Any], targets: Sequence[str]) -> str:
     """What makes two changes of one kind: the tool, and where it works when that is one place."""
+    if is_foreign(manifest.name):
+        return f"{manifest.name} *"  # its target is the whole call, with what is in it
     destination = args.get("dst")
     if isinstance(destination, str):
         return f"{manifest.name} {destination}"

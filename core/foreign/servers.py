@@ -35,6 +35,7 @@ IDLE_S = 600.0
 FIRST_WAIT_S = 2.0
 LONGEST_WAIT_S = 300.0
 _MOST_VALUE = 300
+_MOST_SAID = 1500
 
 
 @dataclass(slots=True)
@@ -252,8 +253,10 @@ def _preview(tool: ForeignTool, args: Mapping[str, Any]) -> dict[str, Any]:
     """What a person is asked about: the tool, and every argument that it would be given."""
     said = [f"{name}: {_short(value)}" for name, value in args.items()]
     whole = f"{tool.server} · {clean(tool.tool, most=60)}"
+    if said:
+        whole = f"{whole} ({clean('; '.join(said), most=_MOST_SAID)})"
     return {
-        "targets": [f"{whole} ({'; '.join(said)})" if said else whole],
+        "targets": [whole],
         "before": [],
         "after": [],
         "count": 1,
