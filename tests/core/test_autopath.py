@@ -129,7 +129,7 @@ async def test_plan_with_a_value_is_observed_without_it_and_never_serves(tmp_pat
     reads = Rule(user="leggi", plan=plan_of(("read_files", {"paths": ["kanarien.md"]})))
     async with chat(tmp_path, reads) as (house, model):
         (tmp_path / "notes/kanarien.md").write_text("segreto\n")
-        told = await say(house, "leggi kanarien.md")
+        told = await say(house, "leggi il file kanarien.md")
         [seen] = await seen_in(house, 1)
         await vote(house, told, "👍")
 
@@ -137,7 +137,7 @@ async def test_plan_with_a_value_is_observed_without_it_and_never_serves(tmp_pat
         assert "kanarien" not in repr(seen)
         assert await champions_of(house) == []
         asked = len(model.asked)
-        closed = await say(house, "leggi kanarien.md", GUEST)
+        closed = await say(house, "leggi il file kanarien.md", GUEST)
         assert len(model.asked) > asked
         assert "segreto" not in closed.reply.plain
 
