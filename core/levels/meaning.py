@@ -114,6 +114,8 @@ _TELLING = frozenset(
 )
 # Roles that count only beside some deeds; Italian `a` and English `a` are one word.
 _SOFT = frozenset("at a of".split())
+_ARTICLES = frozenset("the my our a an this that these those".split())
+_GIVING = frozenset("show tell send read give forward email write bring".split())
 _WHERE_TO = frozenset({"a", "in", "su", "sul", "sullo", "sulla", "on"})
 _VALUES = frozenset({"url", "mail", "path", "number", "quoted", "name", "word"})
 
@@ -133,6 +135,7 @@ class _Reader:
         self._role = ""
         self._joins = self._counts = self._owns = False
         self._for = 0
+        self._before = ""
 
     def take(self, piece: Piece) -> None:
         kind = piece.kind
@@ -179,8 +182,10 @@ class _Reader:
         self._draft.little(word)
         if word in _WHERE_TO and not self._role:
             self._role = word if word in {"a", "in"} else "on"
-        elif word == "s" and self._owns and not self._values[-1].role:
-            self._values[-1] = replace(self._values[-1], role="of")
+        elif self._owns and not self._values[-1].role:
+            to = word in _ARTICLES and self._before in _GIVING  # `show Mum the photos`
+            role = "of" if word == "s" else ("to" if to else "")
+            self._values[-1] = replace(self._values[-1], role=role)
 
     def _value(self, piece: Piece) -> None:
         kind: ValueKind = piece.kind  # type: ignore[assignment]
@@ -208,6 +213,7 @@ class _Reader:
             self._role = "out_of"
         elif self._role == "by" and self._for:
             self._role = "for"
+        self._before = piece.said[0] if len(piece.said) > 1 else ""
         self._add(Value(kind, piece.name, piece.raw, self._marked(self._role)))
         self._words.append(None)
         self._joins, self._counts = kind in {"name", "word"}, kind == "number"

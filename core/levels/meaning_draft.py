@@ -23,7 +23,10 @@ _GLOBAL = frozenset(
     alphabetical asked list""".split()
 )
 _WHOLES = _CONTAINERS | {"book", "diary", "phonebook", "contacts", "list", "lista", "elenco"}
-_READ_OUT = frozenset("note report document pdf reminder task event news shopping_list".split())
+_READ_OUT = frozenset(
+    """note report document pdf reminder task event news shopping_list photo video file
+    folder""".split()
+)
 _REACH = 3
 """How many words an article may stand before its noun."""
 # Things of which one and several are not told apart: there is one, it cannot be counted, or it is

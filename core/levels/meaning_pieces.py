@@ -111,6 +111,10 @@ def _phrases(run: Sequence[_Word], words: MeaningWords) -> Iterator[Piece]:
         if texts[at] == "a" and run[at].ends and at:
             yield Piece("word", "a", run[at].raw)  # `folder a`
             return
+        if run[at].raw.lower() in {"là", "lì"}:
+            yield Piece("trait", "there", run[at].raw, ("",))
+            at += 1
+            continue
         phrase = words.at(texts, at)
         size = 1 if phrase is None else len(phrase.words)
         said = tuple(texts[max(0, at - 1) : at + size])
