@@ -17,18 +17,18 @@ MOST = 20
 
 def run(call: Call) -> dict[str, Any]:
     """One entry a contact, those that fit best and no others, all of them when several fit as
-    well: see `executors._sdk.book.entry_of`."""
-    query = " ".join(str(call.args["query"]).split())
-    if not cards.words_of(query):
+    well; without a query everybody. See `executors._sdk.book.entry_of`."""
+    query = " ".join(str(call.args.get("query") or "").split())
+    if query and not cards.words_of(query):
         raise Failure("missing_input", "query: who is looked for")
     most = int(call.args.get("max_results") or MOST)
     contacts = Contacts(call)
     found: dict[int, list[dict[str, Any]]] = {}
     for key, account, block in contacts.blocks():
-        if not cards.may_hold(block, query):
+        if query and not cards.may_hold(block, query):
             continue
         card = cards.read_card(block)
-        rank = cards.rank_of(card, query) if card is not None else None
+        rank = cards.rank_of(card, query) if card is not None and query else 0
         if card is not None and rank is not None:
             found.setdefault(rank, []).append(entry_of(key, account, card))
     best = _single(found[min(found)]) if found else []
@@ -36,7 +36,9 @@ def run(call: Call) -> dict[str, Any]:
     facts: dict[str, Any] = {"truncated": contacts.truncated or len(best) > most}
     if contacts.unreached:
         facts["unreached"] = ", ".join(contacts.unreached)
-    return done(best[:most], available=len(best), query=query, **facts)
+    if query:
+        facts["query"] = query
+    return done(best[:most], available=len(best), **facts)
 
 
 def _single(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -100,6 +100,12 @@ def test_contact_is_read_in_full_and_its_preferred_number_first(server):
     assert (entry["title"], entry["account"]) == ("Elettricista", "Casa")
 
 
+def test_without_a_query_everybody_is_told(server):
+    seen = call(server, "find_contacts", {"max_results": 2})
+    assert [entry["name"] for entry in seen["entries"]] == ["Anna Rossi", "Anna Rossi"]
+    assert (seen["metadata"]["available"], seen["metadata"]["truncated"]) == (6, True)
+
+
 def test_one_of_two_is_not_there(server):
     seen = call(server, "read_contacts", {"ids": ["Casa|/nobody.vcf"],
                                           "email": "sio@mail.example"})  # fmt: skip
