@@ -19,6 +19,7 @@ from typing import Any
 
 from core.catalog.manifest_fields import (
     read_affinity,
+    read_aliases,
     read_answers,
     read_args,
     read_birth_test,
@@ -102,6 +103,7 @@ def parse_manifest(data: bytes, *, folder: str) -> Manifest:
         affinity=read_affinity(table.table("affinity")),
         answer=read_answers(table.table("answer")),
         args=read_args(table.take("args", dict)),
+        aliases=read_aliases(table.table("aliases", {})),
         output=read_output(table.table("output")),
         capabilities=read_capabilities(table.tables("capabilities")),
         effect=Effect(effect),
@@ -206,6 +208,9 @@ def _check_agreement(manifest: Manifest) -> None:
     for name in manifest.vector:
         if name not in manifest.properties:
             raise invalid(f"vector names {name!r}, which is no argument")
+    for alias, names in manifest.aliases.items():
+        if alias in manifest.properties or not manifest.properties.keys() >= set(names):
+            raise invalid(f"[aliases] {alias} must be another name for arguments that there are")
     for capability in manifest.capabilities:
         for hint in capability.hints:
             if hint.startswith("arg:") and hint[4:] not in manifest.properties:

@@ -47,6 +47,17 @@ def read_affinity(table: TomlTable) -> dict[str, tuple[str, ...]]:
     return words
 
 
+def read_aliases(table: TomlTable) -> dict[str, tuple[str, ...]]:
+    """Another name → the arguments that it stands for, at least one."""
+    names = table.keys()
+    aliases = {name: table.words(name) for name in names}
+    table.end()
+    for name, arguments in aliases.items():
+        if not _WORD.fullmatch(name) or name == "from_step" or not arguments:
+            raise invalid(f"[aliases] {name[:80]!r} stands for nothing")
+    return aliases
+
+
 def read_answers(table: TomlTable) -> dict[str, Answer]:
     answers = {}
     for lang in MANIFEST_LANGS:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -106,6 +106,7 @@ class Manifest:
     provenance: str
     render: str
     digest: str
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def is_mutating(self) -> bool:

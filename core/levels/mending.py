@@ -11,6 +11,7 @@ from typing import Any
 
 from core.catalog.manifest import Manifest
 from core.errors import CallRefused
+from core.execution.aliases import called_by_name
 from core.levels.argument_schemas import main_field, output_fields
 from core.plan import FROM_STEP, PIPES, Plan, Step, StepReference, as_step_number, parse_template
 
@@ -20,10 +21,12 @@ _STEP = re.compile(r"((?:\{\{|\$\{)\s*step)(\d{1,3})(?=\.)")
 
 
 def mended(plan: Plan, manifests: Manifests) -> Plan:
-    """The plan without steps that repeat an earlier one, and with references that hold.
+    """The plan with the arguments' own names, without steps that repeat an earlier one, and with
+    references that hold.
 
     A model that writes `{{step1.body}}` of a page read as text means its text.
     """
+    plan = Plan(tuple(called_by_name(step, manifests.get(step.tool)) for step in plan.steps))
     plan = _without_vain_end(_without_repeats(plan, manifests), manifests)
     return Plan(
         tuple(

@@ -20,6 +20,7 @@ from statistics import median
 from typing import Any
 
 from core.catalog.loader import Catalog, CatalogLoader
+from core.execution.aliases import with_aliases
 from core.llm.client import ChatModel, Usage
 from core.llm.local_server import LocalServer
 from core.vocabulary import META_TOOLS, verb_of
@@ -33,13 +34,24 @@ _REFERENCE = re.compile(r"((?:\{\{|\$\{)\s*step)(\d+)")
 # -- scoring --------------------------------------------------------------------------------------
 
 
-def matches(row: Mapping[str, Any], calls: Sequence[Call]) -> tuple[bool, bool]:
-    """Whether the tools are right, and whether the arguments are, too."""
+def matches(
+    row: Mapping[str, Any], calls: Sequence[Call], catalog: Catalog | None = None
+) -> tuple[bool, bool]:
+    """Whether the tools are right, and whether the arguments are, too; with a catalogue also under
+    the names that manifests declare besides."""
+    calls = [_named(call, catalog) for call in calls]
     kept = [n for n, call in enumerate(calls, start=1) if call["tool"] not in META_TOOLS]
     new = {old: number for number, old in enumerate(kept, start=1)}
     plan = [_renumbered(calls[n - 1], new) for n in kept]
     results = [_fits(wanted, plan) for wanted in (row["steps"], *row.get("alt", ()))]
     return any(tools for tools, _ in results), any(all(result) for result in results)
+
+
+def _named(call: Call, catalog: Catalog | None) -> Call:
+    executor = None if catalog is None else catalog.executors.get(call["tool"])
+    if executor is None:
+        return call
+    return {**call, "args": with_aliases(call["args"], executor.manifest)}
 
 
 def _renumbered(call: Call, new: Mapping[int, int]) -> Call:
@@ -125,7 +137,7 @@ async def measure(
         await planner.proposer.warm(planner.context("", lang))
         for row in (row for row in rows if row["lang"] == lang):
             planned = await planner.plan(row["text"], lang)
-            tools, args = matches(row, planned.calls)
+            tools, args = matches(row, planned.calls, catalog)
             done.append((row, planned, tools, args))
             _tell(row, planned, tools, args)
     return _figures(done, catalog)

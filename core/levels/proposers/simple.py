@@ -9,8 +9,10 @@ import json
 import logging
 from dataclasses import replace
 
+from core.catalog.loader import Catalog
 from core.errors import ModelError, ModelRefused, ModelReplyInvalid
 from core.execution import asking
+from core.execution.aliases import called_by_name
 from core.execution.builtins import (
     SCRATCHPAD_READ,
     UNDO_LAST_TURN,
@@ -107,7 +109,7 @@ class SimpleProposer:
             usage, model_ms = usage + reply.usage, model_ms + round(reply.latency_ms)
             if not reply.tool_calls and not reply.text.strip():
                 raise ModelReplyInvalid("empty reply, twice")
-        return self._proposal(reply, names, usage, model_ms)
+        return self._proposal(reply, names, usage, model_ms, context.catalog)
 
     async def warm(self, context: TurnContext) -> None:
         """See `Proposer.warm`."""
@@ -120,7 +122,12 @@ class SimpleProposer:
         return self._candidates.choose(context, k_max=traits.k_max)
 
     def _proposal(
-        self, reply: ChatReply, names: tuple[str, ...], usage: Usage, model_ms: int
+        self,
+        reply: ChatReply,
+        names: tuple[str, ...],
+        usage: Usage,
+        model_ms: int,
+        catalog: Catalog,
     ) -> Proposal:
         answers = [c for c in reply.tool_calls if c.name == FINAL_ANSWER]
         calls = [c for c in reply.tool_calls if c.name != FINAL_ANSWER]
@@ -130,7 +137,7 @@ class SimpleProposer:
             text = str((answers[0].arguments or {}).get("text") or reply.text)
         return Proposal(
             candidates=names,
-            calls=tuple(_proposed(call) for call in calls),
+            calls=tuple(_proposed(call, catalog) for call in calls),
             answer="" if calls else text,
             usage=usage,
             model_ms=model_ms,
@@ -165,12 +172,14 @@ class SimpleProposer:
         return [*asking.specs(context.lang), *where]
 
 
-def _proposed(call: ToolCall) -> ProposedCall:
+def _proposed(call: ToolCall, catalog: Catalog) -> ProposedCall:
     if call.arguments is None:
         return ProposedCall(
             Step(call.name, {}), call.id, "the arguments are not one strict JSON object"
         )
-    return ProposedCall(Step(call.name, call.arguments), call.id)
+    executor = catalog.executors.get(call.name)
+    manifest = None if executor is None else executor.manifest
+    return ProposedCall(called_by_name(Step(call.name, call.arguments), manifest), call.id)
 
 
 def _spoken(record: StepRecord) -> list[Message]:
