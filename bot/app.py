@@ -19,6 +19,7 @@ from core.egress.broker import Broker
 from core.errors import MetnosError, StoreError, to_error_info
 from core.execution import preimages
 from core.execution.cage.process import ProcessCage
+from core.execution.credential_tools import CredentialTools
 from core.execution.invoke import Gate
 from core.execution.runner import Runners
 from core.foreign.servers import Servers
@@ -113,6 +114,7 @@ async def open_house(
             clock=now,
             settings=settings,
             policy_log=PolicyLog(settings.metnos_home / "policy"),
+            credentials=CredentialTools(cage, stores, now, settings, texts),
         )
         candidates = Candidates()
         metis = MetisProposer(tiers, prompts, texts, candidates)

@@ -7,6 +7,7 @@ from core.clock import Clock
 from core.i18n import Texts
 from core.store.forgetting import Forgetting
 from core.store.stores import Stores
+from core.turn_accounts import CONNECT, Connect
 from core.turn_actions import Handler, TurnActions
 from core.turn_again import AskAgain
 from core.turn_corrected import CORRECT, Corrections
@@ -43,6 +44,7 @@ def buttons(
         UNDO: press_undo,
         MORE: press_more,
         AGAIN: AskAgain(stores).press,
+        CONNECT: Connect(stores).press,
         CORRECT: Corrections(stores, clock, texts, setup).press,
         **Votes(stores, clock, texts, loader, memory).handlers,
         **praxis.handlers,

@@ -71,7 +71,8 @@ def ask(
 ) -> Asked:
     """Put a question to the person: open it now, for as long as its kind allows; where nobody
     reads along, if it is for them alone."""
-    private = context.alone is not None and is_private(question.kind, question.fields)
+    apart = question.apart or is_private(question.kind, question.fields)
+    private = context.alone is not None and apart
     place = context.alone if private and context.alone is not None else context.address
     suspension = Suspension(
         id=question_id,

@@ -25,6 +25,7 @@ from core.messages import Actor, ChatAddress, Inbound, InboundKind, Role
 from core.store import accounts, grants, mcp, turns, usage
 from core.store.database import Transaction
 from core.store.grants import Granted
+from core.store.secret_key import key_path
 
 MOST_REMEMBERED = 300
 MAX_REQUEST = 20_000
@@ -100,6 +101,11 @@ class TurnSetup:
             text=request,
             default=self._settings.metnos_lang,
         )
+
+    @property
+    def key_file(self) -> str:
+        """Where the key lies that opens what people entrust."""
+        return str(key_path(self._settings.private_dir))
 
     def zone(self, actor: Actor) -> str:
         return actor.tz or self._settings.metnos_tz

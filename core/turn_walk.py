@@ -6,6 +6,7 @@ import asyncio
 import logging
 from dataclasses import replace
 
+from core import turn_accounts
 from core.clock import Clock
 from core.conversations import Conversations, Running
 from core.errors import ErrorCode, ErrorInfo, ModelError, StoreError, to_error_info
@@ -90,7 +91,7 @@ class TurnWalk:
             end = await self._ends.cut_short(context, running.state, ErrorInfo(ErrorCode.STOPPED))
             outcome = None
         queue.put_nowait(end)
-        if outcome is not None:
+        if outcome is not None and outcome.state.engine != turn_accounts.ENGINE:
             await self._memory.learn(context, outcome)
 
     async def _ended(self, context: TurnContext, outcome: Outcome) -> TurnClosed | TurnSuspended:
@@ -101,11 +102,17 @@ class TurnWalk:
                 return await self._ends.suspend(context, outcome, outcome.question)
             if outcome.error is not None and await self._ends.knows_more(outcome.state):
                 return await self._ends.cut_short(context, outcome.state, outcome.error)
-            words = undo_closing(self._texts, context, outcome)
+            words = undo_closing(self._texts, context, outcome) or turn_accounts.closing(
+                self._texts, context, outcome, key_file=self._setup.key_file
+            )
+            offers = turn_accounts.offers_of(context, outcome)
             # Where messages stay, so does what can be done about them.
             stays = context.address.channel in self._ends.outbox_channels
+            stays = stays and outcome.state.engine != turn_accounts.ENGINE
             below = await self._memory.row(context, outcome) if stays else ()
-            return await self._ends.close(context, outcome, closing=words, below=below)
+            return await self._ends.close(
+                context, outcome, closing=words, offers=offers, below=below
+            )
         except StoreError:
             raise
         except Exception as exc:
@@ -151,7 +158,9 @@ class TurnWalk:
                 return await undo_turn(
                     self._undo, self._texts, context, running.state, queue.put_nowait, on_state
                 )
-            state = running.state
+            running.state = state = turn_accounts.begun(running.state, context)
+            if state.engine == turn_accounts.ENGINE and state.plan is not None:
+                return await run(Remembering(state.plan, turn_accounts.ENGINE))
             found = None if resumption is not None else await self._memory.find(context, state)
             if found is not None:
                 running.state = replace(state, remembered=found.mark)

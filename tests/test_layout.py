@@ -78,6 +78,9 @@ LAYERS = {
     "core.logs": 2,
     "core.store": 2,
     # 3 walk
+    "core.execution.account_words": 3,
+    "core.execution.credential_form": 3,
+    "core.execution.credential_tools": 3,
     "core.execution.accounts": 3,
     "core.execution.agreement": 3,
     "core.execution.asking": 3,
@@ -123,6 +126,7 @@ LAYERS = {
     # 4 doors
     "core.conversations": 4,
     "core.turn": 4,
+    "core.turn_accounts": 4,
     "core.turn_actions": 4,
     "core.turn_buttons": 4,
     "core.turn_again": 4,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.errors import CallRefused, ErrorCode
+from core.execution.account_words import CREDENTIALS
 from core.execution.asking import ASKING
 from core.execution.context import TurnContext
 from core.execution.values import parse_number
@@ -18,7 +19,9 @@ from core.store.stores import Stores
 from core.turn_state import TurnState
 
 SCRATCHPAD_READ = "scratchpad_read"
-BUILTINS = frozenset({SCRATCHPAD_READ, UNDO_LAST_TURN, GET_LOCATION, FINAL_ANSWER}) | ASKING
+BUILTINS = (
+    frozenset({SCRATCHPAD_READ, UNDO_LAST_TURN, GET_LOCATION, FINAL_ANSWER}) | ASKING | CREDENTIALS
+)
 MAX_READ = 8000
 
 _SCRATCHPAD_TEXTS = {

@@ -53,7 +53,8 @@ class Question:
     agreed to the like before, a line is enough. `may_always`: a yes may be one for good.
     `changeable` names the argument whose only recipient the person may put another in the place
     of, `changed` holds arguments that they did so with. `text` is what is asked, for the kinds
-    that have no card; `fields` what is to be filled in.
+    that have no card; `fields` what is to be filled in. `apart`: it is for the person alone,
+    whatever it asks.
     """
 
     kind: SuspensionKind
@@ -75,6 +76,7 @@ class Question:
     may_always: bool = False
     changeable: str | None = None
     changed: Mapping[str, Any] = field(default_factory=dict)
+    apart: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The parts that the card is drawn from, and what goes on with the answer."""

@@ -34,10 +34,12 @@ from core.execution import (
     sources,
     whereabouts,
 )
+from core.execution.account_words import CREDENTIALS
 from core.execution.agreement import Agreement
 from core.execution.attempt import Attempt
 from core.execution.consent import Decision, NeedsAnswer, Question
 from core.execution.context import StateLookup, TurnContext
+from core.execution.credential_tools import CredentialTools
 from core.execution.document import document_of
 from core.execution.paths import canonical_path, check_scope
 from core.execution.preimages import drop_second_names
@@ -67,6 +69,7 @@ class Gate:
     clock: Clock
     settings: Settings
     policy_log: PolicyLog
+    credentials: CredentialTools | None = None
 
     @property
     def _vaglio(self) -> Vaglio:
@@ -158,6 +161,10 @@ class Gate:
             if step.tool == whereabouts.GET_LOCATION:
                 now = self.clock.now()
                 return await whereabouts.get_location(self.stores, context, now, attempt.decision)
+            if step.tool in CREDENTIALS and self.credentials is not None:
+                return await self.credentials.run(
+                    step.tool, attempt.resolved, context, attempt.decision
+                )
             if step.tool == builtins.UNDO_LAST_TURN:
                 attempt.mutating, undo = True, Undo(self.cage, self.stores, self.clock)
                 seen, attempt.journal = await undo.put_back_last(context, state)
