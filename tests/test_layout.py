@@ -78,6 +78,7 @@ LAYERS = {
     "core.logs": 2,
     "core.store": 2,
     # 3 walk
+    "core.execution.account_check": 3,
     "core.execution.account_words": 3,
     "core.execution.credential_form": 3,
     "core.execution.credential_tools": 3,

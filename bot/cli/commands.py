@@ -7,11 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from bot.cli import (
+    account_checks,
     accounts,
     actors,
     chat,
     chats,
     console,
+    credentials,
     doctor,
     executors,
     forgetting,
@@ -57,6 +59,7 @@ def build_command() -> Any:
         "accounts": {
             "list": accounts.list_accounts,
             "add": accounts.add,
+            "test": account_checks.try_them,
             "remove": accounts.remove,
         },
         "mcp": {
@@ -68,6 +71,7 @@ def build_command() -> Any:
             "revoke": mcp_approve.revoke,
             "remove": mcp.remove,
         },
+        "credentials": {"rotate": credentials.rotate},
         "grants": {
             "list": grants.list_grants,
             "add": grants.add,

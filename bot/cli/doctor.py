@@ -69,6 +69,7 @@ def _live(session: Session) -> list[Finding]:
 
 
 async def _far(console: Console, settings: Settings) -> list[Finding]:
+    from bot.cli.account_checks import check_accounts
     from bot.cli.embedder_check import check_embedder
     from bot.cli.far_checks import check_model, check_telegram
 
@@ -76,6 +77,7 @@ async def _far(console: Console, settings: Settings) -> list[Finding]:
     embedder = await check_embedder(doctor)
     return [
         *[finding async for finding in check_telegram(doctor)],
+        *[finding async for finding in check_accounts(doctor)],
         *([] if embedder is None else [embedder]),
         await check_model(doctor),
     ]

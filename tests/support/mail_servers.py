@@ -39,8 +39,12 @@ mail_location = maildir:{root}/mail/%u
 mail_uid = {uid}
 mail_gid = {gid}
 first_valid_uid = 0
+auth_failure_delay = 0 secs
 service anvil {{
   chroot =
+  unix_listener anvil-auth-penalty {{
+    mode = 0
+  }}
 }}
 service imap-login {{
   chroot =
