@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.bench.figures import SCALE
+from tests.support.mail_servers import HAS_DOVECOT
 from tests.support.world import REPO
 
 FIGURES = {
@@ -32,6 +33,7 @@ FIGURES = {
     "start": ("start_to_first_poll.median_ms", "first_turn.median_ms"),
     "memory": ("idle_mb", "after_turns_mb"),
     "documents": ("sha256.ratio", "spreadsheet.both_s", "spreadsheet.read_s"),
+    "mail": ("newest.median_s", "child_mb", "own_mb"),
     "console": ("rows", "pages./turns.median_ms", "pages./actors.p95_ms", "pages./effects.bytes"),
 }
 
@@ -47,7 +49,21 @@ def at(figures: Mapping[str, Any], path: str) -> Any:
     return figures
 
 
-@pytest.mark.parametrize("part", FIGURES)
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param(
+            part,
+            marks=[
+                pytest.mark.needs_dovecot,
+                pytest.mark.skipif(not HAS_DOVECOT, reason="needs dovecot-imapd and root"),
+            ]
+            if part == "mail"
+            else [],
+        )
+        for part in FIGURES
+    ],
+)
 def test_part_run_a_few_times_gives_its_figures(part):
     figures = json.loads(
         json.dumps(import_module(f"tests.bench.{part.replace('-', '_')}").run([]))

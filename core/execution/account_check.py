@@ -40,7 +40,7 @@ PROBES: Mapping[AccountKind, tuple[Probe, ...]] = {
         Probe("send_messages", {"to": []}),
     ),
     AccountKind.CALENDAR: (Probe("read_events", {"max_results": 1}),),
-    AccountKind.CONTACTS: (Probe("find_contacts", {"name": "a", "max_results": 1}),),
+    AccountKind.CONTACTS: (Probe("find_contacts", {"query": "a", "max_results": 1}),),
     AccountKind.PLACES: (Probe("find_places", {"queries": ["museum"], "near": "Roma"}),),
 }
 
