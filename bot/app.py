@@ -21,6 +21,7 @@ from core.execution import preimages
 from core.execution.cage.process import ProcessCage
 from core.execution.credential_tools import CredentialTools
 from core.execution.invoke import Gate
+from core.execution.recipients import Recipients
 from core.execution.runner import Runners
 from core.foreign.servers import Servers
 from core.i18n import Texts
@@ -115,6 +116,7 @@ async def open_house(
             settings=settings,
             policy_log=PolicyLog(settings.metnos_home / "policy"),
             credentials=CredentialTools(cage, stores, now, settings, texts),
+            recipients=Recipients(cage, stores, now, texts),
         )
         candidates = Candidates()
         metis = MetisProposer(tiers, prompts, texts, candidates)

@@ -95,6 +95,7 @@ LAYERS = {
     "core.execution.giving": 3,
     "core.execution.invoke": 3,
     "core.execution.keeping": 3,
+    "core.execution.recipients": 3,
     "core.execution.recovery": 3,
     "core.execution.secret_args": 3,
     "core.execution.sources": 3,

@@ -86,14 +86,16 @@ class Agreement:
         paths: list[str],
         attempt: Attempt,
         mine: Opened,
+        foreseen: Mapping[str, Any] | None = None,
     ) -> None:
-        """Preview the change and ask policy whether a person must agree first.
+        """Preview the change and ask policy whether a person must agree first. `foreseen`: its
+        preview, when no program has to be asked for it.
 
         Raises `NeedsAnswer` with the question when they must and have agreed to exactly this
         neither now nor for good, and `CallRefused` when the preview failed.
         """
         manifest = executor.manifest
-        preview = await self._preview(context, state, executor, args, paths, mine)
+        preview = foreseen or await self._preview(context, state, executor, args, paths, mine)
         attempt.preview = preview
         targets = [str(target) for target in preview.get("targets", paths)]
         count = int(preview.get("count", len(targets)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.execution.consent import Decision
+from core.execution.recipients import Along
 from core.execution.standing import Given
 from core.observation import Provenance
 
@@ -16,7 +17,7 @@ class Attempt:
     """`ran`: the program was started; `preview`: what it said that it would change; `journal`: the
     key of its row; `left_out`: arguments that nobody gave; `decision`: an answer, if any;
     `origin`: whose words the targets of a change are; `composed`: addresses that a model made;
-    `given`: what is to be kept of a yes."""
+    `given`: what is to be kept of a yes; `along`: what is written with the end of the step."""
 
     checks: dict[str, str] = field(default_factory=dict)
     resolved: dict[str, Any] = field(default_factory=dict)
@@ -30,3 +31,4 @@ class Attempt:
     origin: Provenance | None = None
     composed: tuple[str, ...] = ()
     given: Given | None = None
+    along: Along | None = None

@@ -43,6 +43,7 @@ from core.execution.credential_tools import CredentialTools
 from core.execution.document import document_of
 from core.execution.paths import canonical_path, check_scope
 from core.execution.preimages import drop_second_names
+from core.execution.recipients import Recipients
 from core.execution.runner import Runner
 from core.execution.undo import Undo
 from core.execution.vaglio import Vaglio
@@ -70,6 +71,7 @@ class Gate:
     settings: Settings
     policy_log: PolicyLog
     credentials: CredentialTools | None = None
+    recipients: Recipients | None = None
 
     @property
     def _vaglio(self) -> Vaglio:
@@ -132,6 +134,7 @@ class Gate:
             record,
             journal=attempt.journal,
             left_out=attempt.left_out,
+            along=attempt.along,
         )
 
     async def _pass(
@@ -199,6 +202,12 @@ class Gate:
             self._vaglio.note_refused(context, manifest, args, exc, attempt)
             raise
         attempt.checks["scope"] = "ok"
+        people: list[Any] = []
+        if self.recipients is not None and "recipient" in manifest.sinks.values():
+            args, put_in = await self.recipients.resolved(context, state, manifest, args)
+            context = replace(context, typed=(*context.typed, *put_in))
+            people = await self.recipients.paired(context, manifest, args)
+            attempt.resolved, attempt.key = args, guards.call_key(step.tool, args)
         secrets = await secret_args.opened(self.stores, context, manifest, args)
         mine = await accounts.opened(self.stores, context, manifest, args)
         args = self._ground(context, state, step, manifest, args, attempt)
@@ -218,8 +227,11 @@ class Gate:
             self._vaglio.note(context, manifest, args, verdict)
             raise
         if manifest.is_mutating:
+            foreseen = None
+            if people and self.recipients is not None:
+                foreseen = self.recipients.foreseen(people, args)
             await agreement.to_change(
-                context, state, executor, step.args, args, paths, attempt, mine
+                context, state, executor, step.args, args, paths, attempt, mine, foreseen
             )
             attempt.journal = await keeping.open_journal(
                 self.stores,
@@ -232,6 +244,9 @@ class Gate:
                 attempt.given,
             )
         attempt.ran = True
+        if people and self.recipients is not None:
+            seen, attempt.along = self.recipients.sending(context, state, people, args)
+            return seen
         document = document_of(context, state, manifest, args, paths)
         document |= await whereabouts.told_to(
             manifest, self.stores, context, self.clock.now(), attempt.decision

@@ -6,7 +6,7 @@ A change is journalled before it runs; its end is committed together with the st
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -81,9 +81,11 @@ async def keep(
     *,
     journal: str | None,
     left_out: Sequence[str] = (),
+    along: Callable[[Transaction], Awaitable[None]] | None = None,
 ) -> StepRecord:
     """Give the record its shown form, and commit journal, state and scratchpad as needed.
-    `left_out`: arguments that were not used, which the model is told.
+    `left_out`: arguments that were not used, which the model is told. `along`: what is written in
+    the transaction that ends the journal's entry.
 
     Raises `StoreError` only for a step that was journalled: its end must not be lost.
     """
@@ -95,7 +97,7 @@ async def keep(
         record = replace(record, shown=_told(context, shown))
         if journal is not None:
             async with stores.main.write() as tx:
-                await _finish(tx, clock, context, state.with_step(record), journal)
+                await _finish(tx, clock, context, state.with_step(record), journal, along)
         return record
     stored = handle.to_store(record.observation)
     if left_out:
@@ -117,7 +119,7 @@ async def keep(
                 now=clock.now(),
             )
             if journal is not None:
-                await _finish(tx, clock, context, state.with_step(record), journal)
+                await _finish(tx, clock, context, state.with_step(record), journal, along)
     except StoreError as exc:
         if journal is not None:
             raise
@@ -135,9 +137,16 @@ def _told(context: TurnContext, shown: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 async def _finish(
-    tx: Transaction, clock: Clock, context: TurnContext, state: TurnState, journal: str
+    tx: Transaction,
+    clock: Clock,
+    context: TurnContext,
+    state: TurnState,
+    journal: str,
+    along: Callable[[Transaction], Awaitable[None]] | None = None,
 ) -> None:
     """Close the journal entry in the transaction that advances the turn."""
+    if along is not None:
+        await along(tx)
     position = state.next_step + (state.plan is not None)
     state = replace(state, next_step=position, pending=())
     left = state.steps[-1].observation.effects

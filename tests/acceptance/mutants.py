@@ -84,7 +84,7 @@ def journals_late() -> None:
         await finish(tx, clock, context, state, journal)
 
     keeping.open_journal = no_journal  # type: ignore[assignment]
-    keeping._finish = careless
+    keeping._finish = careless  # type: ignore[assignment]
 
 
 def _takes(standing: Callable[[Any, Any], Any]) -> None:
