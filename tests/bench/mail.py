@@ -62,23 +62,26 @@ def _timed(host: MailHost) -> float:
 
 
 def _fill(host: MailHost, count: int) -> None:
-    """Messages as a delivery agent leaves them, quickly."""
+    """Messages as Dovecot's own delivery leaves them, with their sizes in their names; quickly."""
     box = host.root / "mail" / USER
     for part in ("", "cur", "new", "tmp"):
         (box / part).mkdir(parents=True, exist_ok=True)
         os.chown(box / part, NOBODY, NOBODY)
     for number in range(count):
-        seen = "" if number % _UNREAD_EVERY == 0 else "S"
-        place = box / "cur" / f"{1_600_000_000 + number}.M{number}P1.host:2,{seen}"
-        place.write_text(
+        flags = "" if number % _UNREAD_EVERY == 0 else "S"
+        raw = (
             f"From: Marta {number} <marta{number % 300}@posta.example>\nTo: {USER}\n"
             f"Subject: Lettera {number}\nMessage-ID: <{number}@posta.example>\n"
             "Date: Wed, 18 Mar 2026 09:00:00 +0100\nContent-Type: text/plain; charset=utf-8\n\n"
-            f"{_LINES}",
-            encoding="utf-8",
-        )
+            f"{_LINES}"
+        ).encode()
+        lines = raw.count(b"\n")
+        sizes = f"S={len(raw)},W={len(raw) + lines}"
+        at = 1_600_000_000 + number
+        place = box / "cur" / f"{at}.M{number}P1.host,{sizes}:2,{flags}"
+        place.write_bytes(raw)
         os.chown(place, NOBODY, NOBODY)
-        os.utime(place, (1_600_000_000 + number, 1_600_000_000 + number))
+        os.utime(place, (at, at))
 
 
 class _Peak:
