@@ -58,9 +58,11 @@ class CredentialTools:
     async def _set(self, said: Mapping[str, Any], context: TurnContext) -> Observation:
         """Keep an account and try it; `content` has `name`, `kind`, `tried`, `works` and, when it
         does not, `error`."""
-        kinds = kinds_for(context)
-        if not kinds:
-            raise CallRefused(ErrorCode.NOT_AUTHORIZED, "no account is of use to this person")
+        kinds, wanted = kinds_for(context), said.get("kind")
+        if not kinds or (wanted in set(AccountKind) and wanted not in kinds):
+            raise CallRefused(
+                ErrorCode.NOT_AUTHORIZED, "such an account is of no use to this person"
+            )
         mine = await self._mine(context)
         before = next((a for a in mine if a.name == said.get("name")), None)
         known = dict(said) if before is None else {**said, "kind": before.kind.value}
