@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -169,3 +171,11 @@ def test_tools_are_the_hosts_and_stand_beside_executors() -> None:
 def test_names_of_servers() -> None:
     assert is_server_name("git2")
     assert not any(map(is_server_name, ["", "2x", "A", "a_b", "a" * 17, "à"]))
+
+
+def test_who_has_no_servers_does_not_pay_for_the_library() -> None:
+    code = "import bot.app, bot.cli.mcp, core.foreign.servers, sys; print('mcp' in sys.modules)"
+
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert ran.stdout == "False\n"
