@@ -55,7 +55,8 @@ _TURNS_OF_PHRASE = (
     (
         re.compile(
             r"(?i)\b((?:totale?|average|mean|how m(?:any|uch)|count|sum|somma|media|quant[aeio]"
-            r"|conta)\b[^.?!]{0,60}?)\bper (?!favore\b|piacere\b|cortesia\b)(?=\w{4})"
+            r"|conta|spen[dt]\w*|costs?|spes[aeo]|costi)\b[^.?!]{0,60}?)"
+            r"\bper (?!favore\b|piacere\b|cortesia\b)(?=\w{4})"
         ),
         r"\1 xper ",
     ),

@@ -211,10 +211,12 @@ def stable_choice(
     everyday = [name for name in EVERYDAY if name in there][:most]
     blocks = _blocks([name for name in names if name not in everyday])
     block_of = {name: block for block in blocks for name in block}
-    others = [name for name in dict.fromkeys(needed) if name in block_of]
+    needed = [name for name in dict.fromkeys(needed) if name in there]
+    others = [name for name in needed if name in block_of]
     fixed = everyday[: round(len(everyday) * _FIXED)]
-    wanted = {name for name in everyday if name in fixed or name in needed}
-    extra = set(others[: max(0, most - len(wanted))])
+    taken = list(dict.fromkeys([*fixed, *needed]))[:most] if others else everyday
+    wanted = {name for name in taken if name in everyday}
+    extra = {name for name in taken if name in block_of}
     for name in others:
         block = extra | set(block_of[name])
         if len(block) <= _ROUNDED and len(wanted) + len(block) <= most:
