@@ -81,7 +81,7 @@ class Doctor:
         yield self.console_page()
         yield self.isolation()
         yield self.programs()
-        yield self.places()
+        yield from self.services()
 
     def home_and_settings(self) -> Iterator[Finding]:
         path = short_path(self.home)
@@ -281,10 +281,12 @@ class Doctor:
 
         return self.info("programs", "bubble_there" if find_bubblewrap() else "bubble_none")
 
-    def places(self) -> Finding:
-        """Who is asked about addresses and places."""
-        host = urlsplit(self.settings.metnos_photon_url).netloc
-        return self.info("places", "places_at" if host else "places_off", host=host)
+    def services(self) -> Iterator[Finding]:
+        """Who is asked about addresses and places, the weather and the web."""
+        asked = {"places": "photon", "weather": "weather", "search": "search"}
+        for check, service in asked.items():
+            host = urlsplit(self.settings.services[service]).netloc
+            yield self.info(check, f"{check}_at" if host else f"{check}_off", host=host)
 
     def _mend_unsafe(self) -> str:
         """The one command that brings the cage back, by where the setting stands."""

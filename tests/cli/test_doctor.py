@@ -347,14 +347,23 @@ def test_doctor_reads_how_the_running_bot_fares(
 
 
 @pytest.mark.parametrize(
-    ("url", "says"),
-    [("", "photon.komoot.io"), ("http://localhost:2322/", "localhost:2322"), ("off", "off")],
-    ids=["public", "own", "off"],
+    ("check", "setting", "url", "says"),
+    [
+        ("places", "METNOS_PHOTON_URL", "", "photon.komoot.io"),
+        ("places", "METNOS_PHOTON_URL", "http://localhost:2322/", "localhost:2322"),
+        ("places", "METNOS_PHOTON_URL", "off", "METNOS_PHOTON_URL"),
+        ("weather", "METNOS_WEATHER_URL", "", "api.open-meteo.com"),
+        ("weather", "METNOS_WEATHER_URL", "off", "METNOS_WEATHER_URL"),
+        ("search", "METNOS_SEARCH_URL", "", "METNOS_SEARCH_URL"),
+        ("search", "METNOS_SEARCH_URL", "http://localhost:8888/x?q={query}", "localhost:8888"),
+    ],
 )
-def test_doctor_says_who_is_asked_about_places(cli: Cli, url: str, says: str) -> None:
-    cli.env(METNOS_PHOTON_URL=url)
+def test_doctor_says_who_is_asked_about_places_weather_and_the_web(
+    cli: Cli, check: str, setting: str, url: str, says: str
+) -> None:
+    cli.env(**{setting: url})
 
-    assert says in checks(cli, "--offline")["places"][0]["message"]
+    assert says in checks(cli, "--offline")[check][0]["message"]
 
 
 def test_key_of_the_credentials_is_named_when_it_is_missing_open_or_another(cli: Cli) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.executors.json_server import Gone, JsonServer, json_server
 from tests.executors.photon_server import PhotonServer, photon_server
+from tests.executors.test_places_chain import KEY, google
 from tests.journeys.stage import HOST, Stage, open_stage, ways
 from tests.support.scripted_model import Ask, Rule
 
@@ -152,6 +156,45 @@ def test_provider_that_fails_is_told_and_the_next_request_finds(
     stage.telegram.press(HOST, "^📍", lat=44.6, lon=10.9)
     stage.hear(HOST, "Farmacia Centrale", kind="send")
     stage.settle()
+
+
+def _account(stage: Stage, *words: str, key: str = "") -> None:
+    subprocess.run(
+        [sys.executable, "-m", "bot", "accounts", *words],
+        env={**stage.env, **stage.telegram.bot_env()}, cwd=stage.tmp, input=key,
+        text=True, check=True, timeout=120, capture_output=True,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def maps(stage: Stage) -> Iterator[JsonServer]:
+    """Google Places, with a key of the host's."""
+    with json_server(google) as server:
+        url = f"url={server.endpoint}"
+        _account(stage, "add", "places", "mappe", "--secret-stdin", "--set", url, key=KEY)
+        yield server
+        _account(stage, "remove", "mappe")
+
+
+@ways("it quiet")
+def test_provider_that_fails_first_leaves_the_pharmacy_to_the_next(
+    stage: Stage, photon: PhotonServer, maps: JsonServer, lang: str, killed: bool
+) -> None:
+    request = _asked(stage, lang, f"chain {killed}")
+    maps.broken = Gone(503)
+    if killed:
+        stage.crash()
+    stage.telegram.press(HOST, "^📍", lat=44.6, lon=10.9)
+    stage.hear(HOST, "Farmacia Centrale")
+    [step] = [s for s in stage.ended(request, 2)[1]["steps"] if s["tool"] == "find_places"]
+    assert step["ok"] is True
+    assert len(maps.seen) == 1
+
+    maps.broken, asked = None, len(photon.seen)
+    _asked(stage, lang, f"chain mended {killed}")
+    stage.telegram.press(HOST, "^📍", lat=44.6, lon=10.9)
+    stage.hear(HOST, "Vicina")
+    assert len(photon.seen) == asked
 
 
 @ways("it quiet", "en killed")
