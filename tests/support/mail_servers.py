@@ -34,6 +34,7 @@ listen = 127.0.0.1
 ssl = {ssl}
 {certificate}
 disable_plaintext_auth = no
+{settings}
 auth_mechanisms = plain login
 mail_location = maildir:{root}/mail/%u
 mail_uid = {uid}
@@ -131,18 +132,23 @@ class MailHost:
 
 
 @contextmanager
-def mail_host(*, certificate: tuple[Path, Path] | None = None) -> Iterator[MailHost]:
+def mail_host(
+    *, certificate: tuple[Path, Path] | None = None, settings: str = ""
+) -> Iterator[MailHost]:
     """Both servers, running, in a folder of their own: Dovecot's unprivileged processes must be
-    able to pass through it, as they are not through pytest's."""
+    able to pass through it, as they are not through pytest's. `settings`: further lines for
+    Dovecot's configuration."""
     with tempfile.TemporaryDirectory(prefix="metnos-mail-") as scratch:
         root = Path(scratch)
         root.chmod(0o755)
-        with _serving(root, certificate) as host:
+        with _serving(root, certificate, settings) as host:
             yield host
 
 
 @contextmanager
-def _serving(root: Path, certificate: tuple[Path, Path] | None) -> Iterator[MailHost]:
+def _serving(
+    root: Path, certificate: tuple[Path, Path] | None, settings: str
+) -> Iterator[MailHost]:
     (root / "run").mkdir()
     for name in ("mail", f"mail/{USER}", "home"):
         (root / name).mkdir()
@@ -156,6 +162,7 @@ def _serving(root: Path, certificate: tuple[Path, Path] | None) -> Iterator[Mail
             port=host.imap_port,
             ssl="yes" if certificate else "no",
             certificate=secure,
+            settings=settings,
             uid=NOBODY,
             gid=NOBODY,
             password=PASSWORD,
