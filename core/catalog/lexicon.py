@@ -52,6 +52,8 @@ _TURNS_OF_PHRASE = (
         re.compile(r"(?i)\blet\s{1,9}(?!me\b|us\b)((?:[\w'’.-]{1,30}\s{1,9}){1,3}?)know\b"),
         r"let know \1",
     ),
+    (re.compile(r"\b[Tt]ell\s{1,9}(?=[A-Z][a-z])"), "let know "),
+    (re.compile(r"\b[Dd](?:i['’`]|ì)\s{1,9}(?=a(?:l|lla|i|gli)?\s)"), "fai sapere "),
     (
         re.compile(
             r"(?i)\b((?:totale?|average|mean|how m(?:any|uch)|count|sum|somma|media|quant[aeio]"

@@ -52,6 +52,10 @@ def test_the_best_tool_of_a_later_clause_is_not_pushed_out_by_what_goes_along():
     [
         ("text Nora that I am late", "text to nora that i am late"),
         ("let Peter know the parcel came", "let know peter the parcel came"),
+        ("tell Mark the meeting moved", "let know mark the meeting moved"),
+        ("tell me more", "tell me more"),
+        ("di' a Marco che arrivo", "fai sapere a marco che arrivo"),
+        ("la capitale di Malta", "la capitale di malta"),
         ("let me know what Ada said", "let me know what ada said"),
         ("the total of expenses per month", "the total of expenses xper month"),
         ("quanto ho speso per favore", "quanto ho speso per favore"),
