@@ -274,7 +274,7 @@ async def test_sweep_stops_the_turn_of_somebody_revoked(tmp_path: Path) -> None:
     async with open_scripted(tmp_path, rules) as (house, model):
         signed_executor(house.settings, manifest_toml("get_texts"), WAITS)
         guest = await let_in(house)
-        turn = asyncio.create_task(say(house, "aspetta"))
+        turn = asyncio.create_task(say(house, "aspetta la prova"))
         await until(lambda: bool(model.asked))
         await revoke(house, guest)
         await house.turns.expire()
