@@ -36,8 +36,8 @@ ALONE = ChatAddress("telegram", "42")
 CANARY = "canary-ada-71"
 LOGIN = [{"var": "word", "prompt": "Che parola d'ordine?", "kind": "secret"}]
 RULES = [
-    Rule(user="posta", after=0, calls=[("get_inputs", {"fields": LOGIN})]),
-    Rule(user="posta", after=1, text="Grazie."),
+    Rule(user="porta", after=0, calls=[("get_inputs", {"fields": LOGIN})]),
+    Rule(user="porta", after=1, text="Grazie."),
     Rule(user="vicino", after=0, calls=[("request_location_from_user", {"prompt": "Dove sei?"})]),
     Rule(user="vicino", after=1, text="Visto."),
     Rule(user="cancella", after=0, calls=[("delete_files", {"paths": ["a.md"]})]),
@@ -86,12 +86,12 @@ async def test_secret_wished_in_a_group_is_asked_alone_and_the_answer_told_in_th
     tmp_path: Path,
 ) -> None:
     async with home(tmp_path) as (house, model):
-        await waits(house, "leggi la posta")
+        await waits(house, "apri la porta")
 
         (asked,) = await rows(house, ALONE)
         (notice,) = await rows(house, GROUP)
         assert asked.secret
-        assert "«leggi la posta»" in asked.plain
+        assert "«apri la porta»" in asked.plain
         assert "Che parola d'ordine?" in asked.plain
         assert notice.plain == "Questo te lo chiedo in privato: rispondimi lì."
         assert notice.buttons == ()
@@ -155,7 +155,7 @@ async def test_words_in_the_group_answer_nothing_that_is_asked_alone(
         async with house.stores.main.write() as tx:
             guest = await actors.add(tx, Role.GUEST, "Anna", house.clock)
             await actors.link(tx, "telegram", "7", guest.id)
-        question = await waits(house, "leggi la posta")
+        question = await waits(house, "apri la porta")
         token = question.reply.buttons[-1][0].token
 
         pressed = await said(
@@ -181,7 +181,7 @@ async def test_answer_given_alone_waits_for_what_the_group_works_on(tmp_path: Pa
         return "Eccomi."
 
     async with home(tmp_path, Rule(user="lento", text=slowly)) as (house, _):
-        question = await waits(house, "leggi la posta")
+        question = await waits(house, "apri la porta")
         slow = asyncio.create_task(said(house, "lento", at=GROUP))
         await until(begun.is_set)
 
@@ -202,7 +202,7 @@ async def test_answer_given_alone_waits_for_what_the_group_works_on(tmp_path: Pa
 
 async def test_question_asked_alone_that_runs_out_is_told_in_the_group(tmp_path: Path) -> None:
     async with home(tmp_path) as (house, _):
-        question = await waits(house, "leggi la posta")
+        question = await waits(house, "apri la porta")
         async with house.stores.main.write() as tx:
             past = (house.clock.now() - timedelta(seconds=1)).timestamp()
             await tx.execute("UPDATE suspensions SET expires_at = ?", (past,))
@@ -218,7 +218,7 @@ async def test_question_asked_alone_that_runs_out_is_told_in_the_group(tmp_path:
 @pytest.mark.parametrize("where", [GROUP, ALONE], ids=["in the group", "alone"])
 async def test_stop_drops_what_is_asked_alone(tmp_path: Path, where: ChatAddress) -> None:
     async with home(tmp_path) as (house, _):
-        question = await waits(house, "leggi la posta")
+        question = await waits(house, "apri la porta")
 
         assert await house.turns.stop(where, "42")
         assert not await house.turns.stop(where, "42")
@@ -233,7 +233,7 @@ async def test_chat_that_was_never_opened_is_told_in_the_group_and_can_be_tried_
     tmp_path: Path,
 ) -> None:
     async with home(tmp_path) as (house, _):
-        question = await waits(house, "leggi la posta")
+        question = await waits(house, "apri la porta")
         assert await house.turns.expire() == []
         async with house.stores.main.write() as tx:
             now = house.clock.now()

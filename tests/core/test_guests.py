@@ -254,7 +254,7 @@ async def test_turn_that_runs_while_its_person_is_revoked_changes_and_says_nothi
     async with open_scripted(tmp_path, rules) as (house, model):
         signed_executor(house.settings, manifest_toml("get_texts"), WAITS)
         guest = await let_in(house)
-        turn = asyncio.create_task(say(house, "aspetta e scrivi x in a.md"))
+        turn = asyncio.create_task(say(house, "aspetta la prova e scrivi x in a.md"))
         await until(lambda: bool(model.asked))
         await revoke(house, guest)
 
@@ -370,7 +370,7 @@ async def test_stop_in_a_group_ends_ones_own_turn_and_the_hosts_any(
             host = await actors.find_host(tx)
             assert host is not None
             await actors.link(tx, "telegram", "local", host.id)
-        turn = asyncio.create_task(say(house, "aspetta", address=group, sender_id=whose))
+        turn = asyncio.create_task(say(house, "aspetta la prova", address=group, sender_id=whose))
         await until(lambda: bool(model.asked))
 
         stopped = await house.turns.stop(group, stopper)

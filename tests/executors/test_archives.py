@@ -97,7 +97,7 @@ def test_pack_does_what_its_preview_promised(house, kind):
         ({"paths": ["box"], "dest": "a.pdf"}, "a 2.pdf"),
         ({"paths": ["box"], "dest": "x.tgz"}, "x.tgz"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", None),
 )
 def test_pack_finds_a_name(house, args, expected):
     seen = pack(house, **args)
@@ -300,7 +300,7 @@ def _locked(path):
         ("a.zip", lambda path: path.write_bytes(b""), "unsupported"),
         ("a.zip", lambda path: path.mkdir(), "is_directory"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", None),
 )
 def test_unpack_bad_files_get_a_clear_word_and_leave_nothing(tmp_path, name, make, code):
     make(tmp_path / name)

@@ -242,7 +242,7 @@ def _entities(path):
         ("a.rtf", lambda path: path.write_bytes(b"ciao"), "damaged"),
         ("a.doc", lambda path: path.write_bytes(b"ciao"), "unsupported"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", None),
 )
 def test_document_that_is_bad_gets_a_clear_word(tmp_path, name, make, code):
     make(tmp_path / name)
@@ -268,7 +268,7 @@ def test_odt_reads_no_foreign_entity(tmp_path):
         ("change_files_format", {"paths": ["a.jpg"], "to_format": "png"}),
         ("change_files_format", {"paths": ["a.docx"], "to_format": "md"}),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", None),
 )
 def test_documents_in_the_cage(tmp_path, tool, args):
     make_pdf(tmp_path / "a.pdf", "uno")

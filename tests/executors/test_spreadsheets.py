@@ -364,7 +364,7 @@ def _locked_ods(path):
         ("a.xlsx", lambda path: path.mkdir(), "is_directory"),
         ("a.xlsx", os.mkfifo, "not_regular"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", None),
 )
 def test_read_bad_files_get_a_clear_word(tmp_path, name, make, code):
     make(tmp_path / name)

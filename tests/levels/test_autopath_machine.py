@@ -36,7 +36,7 @@ from tests.support.remembering import ANNA, BRUNO, catalog, ended_well, turn_of
 
 T = TypeVar("T")
 EVA = replace(BRUNO, id="eva")
-REQUESTS = ("che ore sono?", "conta i file", "leggi a.md")
+REQUESTS = ("che ore sono?", "conta i file", "leggi il file a.md")
 PLANS = (
     Plan((Step("get_now", {}),)),
     Plan((Step("list_dirs", {}), Step("get_now", {}))),
