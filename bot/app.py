@@ -21,6 +21,7 @@ from core.execution import preimages
 from core.execution.cage.process import ProcessCage
 from core.execution.credential_tools import CredentialTools
 from core.execution.invoke import Gate
+from core.execution.reading import Reader
 from core.execution.recipients import Recipients
 from core.execution.runner import Runners
 from core.foreign.servers import Servers
@@ -117,6 +118,7 @@ async def open_house(
             policy_log=PolicyLog(settings.metnos_home / "policy"),
             credentials=CredentialTools(cage, stores, now, settings, texts),
             recipients=Recipients(cage, stores, now, texts),
+            reader=Reader(lambda: tiers.for_role("read"), prompts, now),
         )
         candidates = Candidates()
         metis = MetisProposer(tiers, prompts, texts, candidates)

@@ -96,6 +96,7 @@ LAYERS = {
     "core.execution.invoke": 3,
     "core.execution.keeping": 3,
     "core.execution.recipients": 3,
+    "core.execution.reading": 3,
     "core.execution.recovery": 3,
     "core.execution.secret_args": 3,
     "core.execution.sources": 3,

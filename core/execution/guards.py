@@ -10,6 +10,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from core.catalog.loaded import Catalog
 from core.catalog.manifest import Manifest
 from core.errors import CallRefused, ErrorCode, ErrorInfo
 from core.observation import Effects
@@ -228,6 +229,16 @@ def is_looping(steps: Sequence[StepRecord]) -> bool:
         and len({record.tool for record in last}) == 1
         and len(codes) == 1
     )
+
+
+def check_source(args: Mapping[str, Any], manifest: Manifest, catalog: Catalog) -> None:
+    """Raises `CallRefused(needs_data_source)` for a tool that works on a list and was given none;
+    the detail names the tools that bring one."""
+    if "entries" in args or "entries" not in manifest.args.get("required", ()):
+        return
+    bring = [n for n, e in catalog.offered.items() if manifest.name in e.manifest.producer_for]
+    first = f"first call {' or '.join(sorted(bring)[:8])}, then" if bring else "needs"
+    raise CallRefused(ErrorCode.NEEDS_DATA_SOURCE, f"no list to work on: {first} from_step")
 
 
 def unknown(name: str, offered: frozenset[str]) -> str:

@@ -43,6 +43,7 @@ from core.execution.credential_tools import CredentialTools
 from core.execution.document import document_of
 from core.execution.paths import canonical_path, check_scope
 from core.execution.preimages import drop_second_names
+from core.execution.reading import Reader, kind_of
 from core.execution.recipients import Recipients
 from core.execution.runner import Runner
 from core.execution.undo import Undo
@@ -72,6 +73,7 @@ class Gate:
     policy_log: PolicyLog
     credentials: CredentialTools | None = None
     recipients: Recipients | None = None
+    reader: Reader | None = None
 
     @property
     def _vaglio(self) -> Vaglio:
@@ -125,6 +127,10 @@ class Gate:
             ran=attempt.ran,
             latency_ms=round((self.clock.monotonic() - started) * 1000),
             preview=attempt.preview,
+            tokens_in=attempt.usage.tokens_in,
+            tokens_out=attempt.usage.tokens_out,
+            cached=attempt.usage.cached,
+            model_ms=attempt.model_ms,
         )
         return await keeping.keep(
             self.stores,
@@ -186,6 +192,7 @@ class Gate:
         manifest = executor.manifest
         attempt.mutating = manifest.is_mutating
         args = arguments.resolve_references(step.args, manifest, lookup)
+        guards.check_source(args, manifest, context.catalog)
         args = arguments.validate(args, manifest, lookup.runtime)
         attempt.checks["validation"] = "ok"
         paths: list[str] = []
@@ -262,6 +269,13 @@ class Gate:
             on_progress=on_progress,
         )
         observation = secret_args.masked(observation, {**secrets, **mine.secrets})
+        kind = kind_of(manifest)
+        if kind is not None:
+            if self.reader is None:
+                raise CallRefused(ErrorCode.MODEL_MISSING, "no model reads here")
+            reading = await self.reader.read(kind, context, state, args, observation, on_progress)
+            observation = reading.observation
+            attempt.usage, attempt.model_ms = reading.usage, reading.model_ms
         if manifest.is_mutating and not observation.ok and attempt.preview is not None:
             # A child that was killed has not tidied up behind itself.
             await asyncio.to_thread(drop_second_names, attempt.preview.get("undo"))

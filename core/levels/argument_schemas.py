@@ -30,6 +30,8 @@ _SIDES = {
     "from": "from", "end": "to", "to": "to", "min": "min", "max": "max", "within": "last",
 }  # fmt: skip
 CONTENT_FIELDS = ("body", "text", "value", "summary", "iso")
+MOST_LABEL = 40
+MOST_LABELS = 6
 TEXT_ARGS = frozenset({"content", "body", "text"})
 _FIELD_ARGS = frozenset({"by", "key", "field"})
 _MEASURED = frozenset({"size", "number"})
@@ -98,17 +100,22 @@ class Arguments:
         if name == "where":
             return self._conditions(), False
         if kind == "label":
-            return self._labels(spec)
+            return self._labels(spec, required=required)
         if _is_of_lists(spec):
             return None, False
         return ({"type": "string"}, False) if required else (None, False)
 
-    def _labels(self, spec: Mapping[str, Any]) -> Offer:
-        """Names of fields as the person calls them (`with name, date and hash`)."""
+    def _labels(self, spec: Mapping[str, Any], *, required: bool) -> Offer:
+        """Names of fields as the person calls them (`with name, date and hash`); where a tool
+        needs some and none were told apart, as the model writes them."""
         names = self.wish.columns
-        if spec.get("type") != "array" or not names:
-            return None, False
-        return {"const": list(names)}, True
+        one: Schema = {"type": "string", "minLength": 1, "maxLength": MOST_LABEL}
+        if spec.get("type") != "array":
+            return (one, True) if required else (None, False)
+        if names:
+            return {"const": list(names)}, True
+        some = {"type": "array", "items": one, "minItems": 1, "maxItems": MOST_LABELS}
+        return (some, True) if required else (None, False)
 
     def _paths(self, name: str, spec: Mapping[str, Any]) -> Offer:
         many = spec.get("type") == "array"

@@ -42,6 +42,8 @@ _KEPT = 0.3
 _ECHO = 0.8
 # So many of the tools that a needed one gets from what it works on come along with it.
 _SOURCES = 2
+# What no request names.
+_UNSAID = frozenset({"entries"})
 # Points below which a clause speaks of nothing.
 _SPOKEN_OF = 10.0
 # Half of the everyday tools are never pushed out, and blocks are rounded up to so many tools.
@@ -175,9 +177,15 @@ def _clear(points: Mapping[str, float], *, least: float, share: float, kept: flo
     return {
         name
         for name, own in points.items()
-        if own >= max((kept if name in EVERYDAY else share) * most, least)
+        if own >= max((kept if _is_modest(name) else share) * most, least)
         and own >= _ECHO * points.get("_".join(name.split("_")[:2]), 0.0)
     }
+
+
+def _is_modest(name: str) -> bool:
+    """Whether a tool has few points even when it is meant: nobody says the object of what works on
+    the list of a step, only what is to be done with it."""
+    return name in EVERYDAY or object_of(name) in _UNSAID
 
 
 def _with_sources(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from core.errors import CallRefused, ErrorCode, to_error_info
@@ -21,6 +22,11 @@ def spent_on(proposal: Proposal) -> dict[str, Any]:
         "cached": proposal.usage.cached,
         "model_ms": proposal.model_ms,
     }
+
+
+def with_spent(record: StepRecord, spent: Mapping[str, Any]) -> StepRecord:
+    """A record with what its proposal cost beside what reading in it cost."""
+    return replace(record, **{name: getattr(record, name) + spent[name] for name in spent})
 
 
 def pending_of(proposal: Proposal) -> tuple[PendingCall, ...]:

@@ -24,6 +24,8 @@ MOST_ANSWER = 250
 
 _PATTERNS = frozenset({"pattern", "patterns"})
 _LISTING = frozenset({"find", "list"})
+# Reading what one step brought, be it a single text.
+_READING = frozenset({"describe", "classify", "extract"})
 
 
 def plan_schema(wish: Wish) -> Schema:
@@ -60,8 +62,19 @@ def _fewest(wish: Wish) -> int:
     sorts = spans.descending is not None and "sort" in verbs
     lists = bool(verbs & _LISTING)
     chooses = bool(spans.sought) and "filter" in verbs
-    works = ((sums or sorts) and lists) or chooses
+    works = ((sums or sorts) and lists) or chooses or _asks_to_read(wish)
     return 2 if works and not wish.acting else wish.fewest
+
+
+def _asks_to_read(wish: Wish) -> bool:
+    """Whether the words ask for what a model makes of a text: a summary, classes, data."""
+    return any(
+        phrase in wish.words
+        for name, manifest in wish.tools.items()
+        if verb_of(name) in _READING and manifest.takes_entries
+        for phrases in manifest.affinity.values()
+        for phrase in phrases
+    )
 
 
 def may_use_tools(wish: Wish) -> bool:
@@ -205,5 +218,11 @@ class _Forms:
                 return True
         if not self._needs_entries:
             return False
+        if verb_of(self.manifest.name) in _READING:
+            return any(
+                verb_of(name) in {"read", "get"} and any(_Forms(self.wish, manifest, 1).all())
+                for name, manifest in self.wish.tools.items()
+                if manifest.output.get("entries")
+            )
         chooses = verb_of(self.manifest.name) == "filter" and bool(spans.sought)
         return chooses or len(spans.files) > 1 or len(spans.urls) > 1

@@ -18,7 +18,7 @@ from core.execution.arguments import resolve_references
 from core.execution.consent import Decision, Question
 from core.execution.context import StateLookup, TurnContext
 from core.execution.invoke import Gate
-from core.levels.pending import pending_of, spent_on, unreadable, waiting_at
+from core.levels.pending import pending_of, spent_on, unreadable, waiting_at, with_spent
 from core.levels.proposal import Proposal, Proposer
 from core.levels.proposers.simple import offered
 from core.levels.validator import problem_of
@@ -252,7 +252,7 @@ class _Walk:
                 return await self._wait(record, (waiting_at(step, spent_here),))
             if self._may_extend(record):
                 return await self._at_cap(record, (waiting_at(step, spent_here),))
-            record = replace(record, **spent_here)
+            record = with_spent(record, spent_here)
             await self._advance(
                 replace(self._state.with_step(record), next_step=index + 1, pending=())
             )
@@ -319,7 +319,7 @@ class _Walk:
             record: StepRecord | Question = unreadable(call, self._state)
         else:
             record = await self._invoke(Step(call.tool, call.args), call.call_id)
-        return record if isinstance(record, Question) else replace(record, **call.spent)
+        return record if isinstance(record, Question) else with_spent(record, call.spent)
 
     def _failed(self, error: ErrorInfo) -> Outcome:
         return self._end(_ENDS.get(error.code, FinalKind.ERROR), error=error)
@@ -347,6 +347,9 @@ class _Walk:
             self._emit(StepFinished(turn_id, number, step.tool, True))
             return record
         self._emit(StepFinished(turn_id, number, step.tool, record.observation.ok))
+        self._usage += Usage(record.tokens_in, record.tokens_out, record.cached)
+        self._model_ms += record.model_ms
+        self._calls += record.tokens_in > 0  # a model read in this step
         return replace(record, call_id=call_id)
 
     async def _advance(self, state: TurnState) -> None:

@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Role = Literal["plan", "plan_online", "judge", "filler", "prose", "translate"]
+Role = Literal["plan", "plan_online", "judge", "filler", "read", "prose", "translate"]
 
 ROLES: Mapping[Role, TierName] = {
     "plan": "middle",
     "plan_online": "frontier",
     "judge": "middle",
     "filler": "fast",
+    "read": "middle",
     "prose": "wise",
     "translate": "fast",
 }

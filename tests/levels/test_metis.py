@@ -419,3 +419,30 @@ async def test_plan_has_at_most_so_many_steps(catalog: Catalog) -> None:
 
     step = ("find_files", {"base_path": "~/x", "patterns": ["*.pdf"]})
     assert not Draft202012Validator(schema).is_valid(_plan(*[step] * (MOST_STEPS + 1)))
+
+
+@pytest.mark.parametrize(
+    ("request_", "reader"),
+    [
+        ("riassumi ~/gita.md", ("read_files", {"paths": ["~/gita.md"]})),
+        ("summarise https://a.example/x", ("read_urls_html", {"urls": ["https://a.example/x"]})),
+    ],
+)
+async def test_summary_is_of_what_a_step_read(
+    catalog: Catalog, request_: str, reader: tuple[str, dict[str, Any]]
+) -> None:
+    schema = await _schema(catalog, request_)
+
+    summed_up = ("describe_entries", {"from_step": 1})
+    valid = Draft202012Validator(schema).is_valid
+    assert valid(_plan(reader, summed_up))
+    assert not valid(_plan(summed_up))
+    assert not valid(_plan(reader))
+
+
+async def test_data_are_extracted_out_of_what_a_step_read(catalog: Catalog) -> None:
+    schema = await _schema(catalog, "estrai i numeri di telefono da ~/volantino.txt")
+
+    read = ("read_files", {"paths": ["~/volantino.txt"]})
+    found = ("extract_entries", {"from_step": 1, "fields": ["telefono"]})
+    assert Draft202012Validator(schema).is_valid(_plan(read, found))
