@@ -56,6 +56,7 @@ from core.turn_memory import TurnMemory
 from core.turn_public import PublicTurns
 from core.turn_resume import TurnResume
 from core.turn_setup import MAX_REQUEST, TurnSetup, refusal_of
+from core.turn_sharing import Sharing
 from core.turn_state import TurnState
 from core.turn_taken import Resumed, Taken
 from core.turn_unanswered import Unanswered
@@ -139,6 +140,7 @@ class Turns:
             setup=self._setup,
             talks=self._talks,
             memory=self._memory,
+            sharing=Sharing(stores, clock, texts, settings),
         )
         self._tasks: set[asyncio.Task[None]] = set()
 

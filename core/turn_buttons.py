@@ -20,6 +20,7 @@ from core.turn_offers import AGAIN, MORE, UNDO
 from core.turn_praxis import COMMAND, Praxis
 from core.turn_restart import AfterRestart
 from core.turn_setup import TurnSetup
+from core.turn_sharing import Sharing
 from core.turn_unanswered import Unanswered
 from core.turn_undo import press_undo
 from core.turn_visitors import AtTheDoor
@@ -39,6 +40,7 @@ def buttons(
 ) -> TurnActions:
     """What presses are taken by. A new button is an `Offer` at the end of a turn and a handler
     here."""
+    sharing = Sharing(stores, clock, texts, setup.settings)
     praxis, forget = Praxis(stores, clock, texts, loader), Forget(stores, texts, forgetting)
     handlers: dict[str, Handler] = {
         UNDO: press_undo,
@@ -48,6 +50,7 @@ def buttons(
         CORRECT: Corrections(stores, clock, texts, setup).press,
         **Votes(stores, clock, texts, loader, memory).handlers,
         **praxis.handlers,
+        **sharing.handlers,
         **forget.handlers,
         **AfterRestart(stores, clock, texts).handlers,
         **AtTheDoor(stores, clock, texts).handlers,

@@ -55,6 +55,10 @@ class TurnSetup:
         self._settings, self._texts, self._loader = settings, texts, loader
         self._tiers = tiers
 
+    @property
+    def settings(self) -> Settings:
+        return self._settings
+
     async def rights(self, tx: Transaction, actor: Actor, now: dt.datetime) -> Rights:
         """What this actor may do now. Read it anew for every stretch of a turn."""
         limits = limits_for(actor, self._settings)

@@ -31,6 +31,7 @@ from core.turn_ends import TurnEnds
 from core.turn_memory import TurnMemory, failed_by_itself
 from core.turn_offers import UNDO_ENGINE
 from core.turn_setup import TurnSetup
+from core.turn_sharing import Sharing
 from core.turn_state import TurnState
 from core.turn_undo import undo_closing, undo_turn
 
@@ -53,10 +54,11 @@ class TurnWalk:
         setup: TurnSetup,
         talks: Conversations,
         memory: TurnMemory,
+        sharing: Sharing,
     ) -> None:
         self._clock, self._texts, self._setup, self._ends = clock, texts, setup, ends
         self._runner, self._engines, self._undo, self._talks = runner, engines, undo, talks
-        self._memory = memory
+        self._memory, self._sharing = memory, sharing
 
     async def through(
         self,
@@ -110,6 +112,8 @@ class TurnWalk:
             stays = context.address.channel in self._ends.outbox_channels
             stays = stays and outcome.state.engine != turn_accounts.ENGINE
             below = await self._memory.row(context, outcome) if stays else ()
+            if stays:
+                offers = (*offers, *await self._sharing.rows(context, outcome))
             return await self._ends.close(
                 context, outcome, closing=words, offers=offers, below=below
             )

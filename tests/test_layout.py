@@ -153,6 +153,7 @@ LAYERS = {
     "core.turn_typed": 4,
     "core.turn_asking": 4,
     "core.turn_setup": 4,
+    "core.turn_sharing": 4,
     "core.turn_unanswered": 4,
     "core.turn_undo": 4,
     "core.turn_votes": 4,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.messages import FinalKind
+from tests.core.test_votes import GUEST, button, chat, press, say
 from tests.support.house import ask, open_scripted
 from tests.support.scripted_model import Rule
 
@@ -14,7 +15,13 @@ from tests.support.scripted_model import Rule
 @pytest.mark.parametrize(
     ("lang", "words", "name", "items", "folder"),
     [
-        ("it", "aggiungi latte e pane alla lista della spesa", "spesa", ["latte", "pane"], "Liste"),
+        (
+            "it",
+            "aggiungi latte e pane alla lista della spesa",
+            "spesa",
+            ["latte", "pane"],
+            "Liste",
+        ),
         ("en", "add milk and bread to my shopping list", "shopping", ["milk", "bread"], "Lists"),
     ],
 )
@@ -36,3 +43,56 @@ async def test_list_is_written_and_taken_back(
     assert closed.final_kind is FinalKind.ANSWER
     assert written == "".join(f"- {item}\n" for item in items)
     assert not path.exists()
+
+
+WROTE = [
+    Rule(
+        user="aggiungi|add",
+        after=0,
+        calls=[("write_lists", {"name": "spesa", "items": ["latte"]})],
+    ),
+    Rule(user="leggi|read", after=0, calls=[("read_lists", {"name": "spesa"})]),
+    Rule(user="regali", after=0, calls=[("read_lists", {"name": "regali"})]),
+    Rule(text="Ok."),
+]
+
+
+@pytest.mark.parametrize(
+    ("lang", "label", "told"),
+    [
+        ("it", "Condividi con Luca", "Ora Luca può leggere e cambiare la lista spesa."),
+        ("en", "Share with Luca", "Luca can now read and change the list spesa."),
+    ],
+)
+async def test_host_opens_one_list_to_a_guest(
+    tmp_path: Path, lang: str, label: str, told: str
+) -> None:
+    (tmp_path / "notes/Liste/regali").mkdir(parents=True)
+    (tmp_path / "notes/Liste/regali/regali.md").write_text("- libro\n", encoding="utf-8")
+    settings = {"metnos_engine": "simple", "metnos_memory": False, "metnos_lang": lang}
+    asks = "aggiungi latte alla spesa" if lang == "it" else "add latte to the spesa list"
+    async with chat(tmp_path, *WROTE, **settings) as (house, _):
+        # The guest has a list of nobody's before.
+        before = await say(house, "leggi la lista spesa", GUEST)
+        told_host = await say(house, asks)
+        said, _ = await press(house, button(told_host.reply, label).token, lang=lang)
+        again = await say(house, "leggi la lista spesa")
+        read = await say(house, "leggi la lista spesa", GUEST)
+        other = await say(house, "dimmi i regali in lista", GUEST)
+
+    assert before.error is not None
+    assert told in said.reply.plain
+    assert not any(label in b.label for row in again.reply.buttons for b in row)
+    assert read.error is None
+    assert not any("👥" in b.label for row in read.reply.buttons for b in row)
+    assert other.error is not None  # the other lists stay the host's
+
+
+async def test_guest_presses_nothing_open(tmp_path: Path) -> None:
+    settings = {"metnos_engine": "simple", "metnos_memory": False}
+    async with chat(tmp_path, *WROTE, **settings) as (house, _):
+        told = await say(house, "aggiungi latte alla spesa")
+        await press(house, button(told.reply, "Condividi").token, GUEST)
+        read = await say(house, "leggi la lista spesa", GUEST)
+
+    assert read.error is not None
