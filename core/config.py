@@ -175,6 +175,7 @@ class Settings(BaseSettings):
     metnos_llm_api_key: Key | None = None
     metnos_llm_provider: Literal["openai", "anthropic"] = "openai"
     metnos_engine: Engine = "auto"
+    metnos_most_tools: int = Field(0, ge=0, le=60)
     metnos_memory: bool = True
     metnos_autopath: bool = True
     metnos_embed_base_url: Address | None = None
@@ -291,6 +292,7 @@ _ALLOWED: Mapping[str, str] = {
     "metnos_embed_base_url": _ADDRESS,
     "metnos_embed_api_key": _KEY,
     "metnos_engine": "auto, simple, metis or frontier",
+    "metnos_most_tools": "a whole number from 0 to 60",
     "metnos_mode": "local, online or hybrid",
     "metnos_unsafe_no_cage": "0 or 1",
     "metnos_guest_mode": "0 or 1",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import urlsplit
 
@@ -77,11 +77,13 @@ class Tiers:
         *,
         engine: Engine = "auto",
         served: Mapping[TierName, LocalServer] | None = None,
+        most_tools: int = 0,
     ) -> None:
-        """`served`: tiers whose model this process serves itself, instead of an address."""
+        """`served`: tiers whose model this process serves itself, instead of an address.
+        `most_tools`: how many a model is shown, whichever it is; 0: by its traits."""
         self._settings = dict(tiers)
         self._served = dict(served or {})
-        self._engine = engine
+        self._engine, self._most_tools = engine, most_tools
         self._clients: list[httpx.AsyncClient] = []
         self._wires: dict[TierName, HttpModel] = {}
         self._models: dict[TierName, TierModel] = {}
@@ -99,7 +101,8 @@ class Tiers:
             tiers["fast"] = own
         elif bundled is not None and not _everyday(tiers):
             tiers["fast"], served["fast"] = bundled.settings, bundled
-        return cls(tiers, engine=settings.metnos_engine, served=served)
+        most = settings.metnos_most_tools
+        return cls(tiers, engine=settings.metnos_engine, served=served, most_tools=most)
 
     @property
     def configured(self) -> bool:
@@ -150,7 +153,8 @@ class Tiers:
         tier = self._settings[name]
         model = await self._wire(name).name()
         local = tier.local or is_this_machine(urlsplit(tier.base_url).hostname or "")
-        return traits(model, local=local, engine=self._engine)
+        found = traits(model, local=local, engine=self._engine)
+        return replace(found, k_max=self._most_tools) if self._most_tools else found
 
     async def close(self) -> None:
         """Close every connection. Safe to call twice."""

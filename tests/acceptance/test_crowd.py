@@ -170,6 +170,15 @@ def test_guest_is_refused_the_hosts_file_and_a_stranger_meets_no_model(town: Tow
 
 
 GUEST = ChatAddress("telegram", "7007")
+WORDS = {
+    "read_files": "leggi il file",
+    "write_files": "scrivi il file",
+    "move_files": "sposta il file",
+    "delete_files": "cancella il file",
+    "list_dirs": "elenca la cartella",
+    "find_files": "cerca i file",
+    "create_dirs": "crea la cartella",
+}
 ATTEMPTS: dict[str, Callable[[str], dict[str, Any]]] = {
     "read_files": lambda path: {"paths": [path]},
     "list_dirs": lambda path: {"path": path},
@@ -206,7 +215,7 @@ async def test_guest_reaches_no_file_of_the_host_by_any_name(tmp_path: Path, too
                 Rule(text=lambda ask: "Esito: " + ask.last_result),
             ]
             closed = await ask(
-                house, "leggi scrivi sposta cancella segreto mio", address=GUEST, sender_id="7007"
+                house, f"{WORDS[tool]} segreto mio", address=GUEST, sender_id="7007"
             )
             assert HOST_CANARY not in closed.reply.plain
             codes[path] = turn_lines(home)[-1]["steps"][0]["error_class"]

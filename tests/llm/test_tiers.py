@@ -164,3 +164,8 @@ def test_traits_follow_family_and_size(model, family, engine):
 def test_traits_engine_of_the_settings_wins_and_hosted_models_see_more_tools():
     assert traits("gpt-5", local=False, engine="metis").engine == "metis"
     assert traits("gpt-5", local=False).k_max == 40
+
+
+async def test_person_says_how_many_tools_a_model_is_shown():
+    settings = _settings(metnos_llm_base_url=NOWHERE, metnos_llm_model="big", metnos_most_tools=30)
+    assert (await Tiers.from_settings(settings).traits_of("plan")).k_max == 30
