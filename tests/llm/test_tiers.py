@@ -22,7 +22,7 @@ def test_environment_alone_serves_every_role_but_the_frontier():
     tiers = Tiers.from_settings(_settings(metnos_llm_base_url=NOWHERE, metnos_llm_model="m"))
 
     assert {role: tiers.tier_of(role) for role in ROLES if role != "plan_online"} == dict.fromkeys(
-        ("plan", "judge", "filler", "prose", "translate"), "fast"
+        ("plan", "judge", "filler", "read", "prose", "translate"), "fast"
     )
     with pytest.raises(ModelMissing, match=r"tiers\.frontier") as caught:
         tiers.for_role("plan_online")
