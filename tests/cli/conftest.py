@@ -59,7 +59,7 @@ def cli(
     here = Cli(home, folder, monkeypatch, capsys)
     here.env(METNOS_HOME=str(home), METNOS_LANG="en", METNOS_TZ="Europe/Rome")
     here.env(METNOS_LLM_BASE_URL="http://127.0.0.1:9/v1", METNOS_LLM_MODEL="scripted")
-    here.env(METNOS_ENGINE="simple", METNOS_MOST_TOOLS="40")
+    here.env(METNOS_ENGINE="simple", METNOS_MOST_TOOLS="60")
     root = logging.getLogger()
     handlers, level, on_term = list(root.handlers), root.level, signal.getsignal(signal.SIGTERM)
     yield here

@@ -33,7 +33,7 @@ def house_settings(
         "metnos_llm_model": "scripted",
         "metnos_engine": "simple",
         # Scripts call tools that their requests do not speak of.
-        "metnos_most_tools": 40,
+        "metnos_most_tools": 60,
         "metnos_files_roots": (notes,),
         "metnos_private_hosts": ("127.0.0.1",),
     }

@@ -38,7 +38,7 @@ class World:
             "METNOS_LLM_BASE_URL": base_url,
             "METNOS_LLM_MODEL": "scripted",
             "METNOS_ENGINE": "simple",
-            "METNOS_MOST_TOOLS": "40",  # scripts call tools that their requests do not speak of
+            "METNOS_MOST_TOOLS": "60",  # scripts call tools that their requests do not speak of
             "METNOS_MEMORY": "0",  # requests are repeated here to be planned anew
             "METNOS_CONSOLE": "off",  # worlds stand side by side, and would share its port
             "METNOS_FILES_ROOTS": str(self.notes),
