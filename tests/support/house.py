@@ -14,6 +14,7 @@ from bot.app import House, open_house
 from core.config import Settings, load_settings
 from core.messages import ChatAddress, Inbound, InboundKind, TurnClosed, TurnEvent
 from core.store import actors
+from tests.support.executors import prepare_home
 from tests.support.scripted_model import Rule, ScriptedModel
 
 LOCAL = ChatAddress("terminal", "local")
@@ -48,6 +49,7 @@ async def open_scripted(
     model = ScriptedModel(list(rules))
     with model.running() as base_url:
         settings = house_settings(tmp_path, base_url=base_url, **overrides)
+        prepare_home(settings.metnos_home)
         async with open_house(settings, "test") as house:
             async with house.stores.main.write() as tx:
                 await actors.ensure_local_host(tx, house.clock)

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.support.executors import prepare_home
 from tests.support.harness import Harness
 from tests.support.scripted_model import Rule, ScriptedModel
 
@@ -48,6 +49,7 @@ class World:
             "HOME": str(tmp),
             **env,
         }
+        prepare_home(self.home)
         command = [sys.executable, "-m", "bot", "run"]
         self.telegram: Any = Harness(
             command, env=self.env, cwd=tmp, log=tmp / "bot.log", inherit=False
