@@ -92,7 +92,7 @@ async def test_turn_with_an_invented_tool_lets_the_model_correct_itself(tmp_path
         Rule(user="ore", after=1, calls=[("get_now", {})]),
         Rule(user="ore", after=2, text="Le dieci."),
     ]
-    async with open_scripted(tmp_path, rules) as (house, model):
+    async with open_scripted(tmp_path, rules, metnos_most_tools=12) as (house, model):
         closed = await ask(house, "che ore sono?")
 
         assert closed.final_kind is FinalKind.ANSWER
