@@ -329,7 +329,7 @@ async def test_secret_is_not_handed_to_a_preview(tmp_path: Path) -> None:
     manifest = manifest_toml("set_messages", effect="idempotent", args=ARGS)
     signed_executor(settings, manifest, code)
     async with open_scripted(tmp_path, rules) as (house, model):
-        await asked(house, "leggi la posta")
+        await asked(house, "prova con imposta")
         await said(house, USER)
         await said(house, "arrivo")
         last: Any = (await said(house, PASSWORD))[-1]
