@@ -17,6 +17,7 @@ from core.catalog.manifest import Manifest
 from core.dialogs import Field, FieldKind, SuspensionKind
 from core.execution.context import TurnContext
 from core.execution.values import listed
+from core.redaction import hide_handles
 
 # What can be said to a question: yes, yes from now on, no, show me all, to somebody else, and that
 # an address is going to be typed.
@@ -169,7 +170,7 @@ def approval_for(
         SuspensionKind.APPROVAL,
         manifest.name,
         digest,
-        tuple(to or targets or addresses),
+        tuple(map(hide_handles, to or targets or addresses)),
         int(preview.get("count", len(targets))),
         size if isinstance(size, int) else None,
         destination if isinstance(destination, str) else None,

@@ -317,19 +317,19 @@ async def test_secret_is_not_handed_to_a_preview(tmp_path: Path) -> None:
         "    return {'targets': [call.args['password']], 'count': 1, 'before': None}\n"
     )
     rules = [
-        RULES[0],
+        Rule(user="busta", after=0, calls=WELL),
         Rule(
-            user="posta",
+            user="busta",
             after=1,
             calls=[("set_messages", {"password": "{{step1.password}}", "box": "x"})],
         ),
-        Rule(user="posta", text="Fatto."),
+        Rule(user="busta", text="Fatto."),
     ]
     settings = house_settings(tmp_path)
     manifest = manifest_toml("set_messages", effect="idempotent", args=ARGS)
     signed_executor(settings, manifest, code)
     async with open_scripted(tmp_path, rules) as (house, model):
-        await asked(house, "prova con imposta")
+        await asked(house, "prova con la busta")
         await said(house, USER)
         await said(house, "arrivo")
         last: Any = (await said(house, PASSWORD))[-1]
