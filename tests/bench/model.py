@@ -43,7 +43,11 @@ async def _measured(path: Path) -> dict[str, Any]:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.symlink_to(path.resolve())
         settings = house_settings(
-            Path(folder), metnos_llm_base_url=None, metnos_llm_model="", metnos_engine="auto"
+            Path(folder),
+            metnos_llm_base_url=None,
+            metnos_llm_model="",
+            metnos_engine="auto",
+            metnos_most_tools=0,
         )
         async with open_house(settings, "bench") as house:
             server = house.server

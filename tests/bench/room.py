@@ -53,7 +53,9 @@ async def open_room(script: Script, **settings: Any) -> AsyncIterator[Room]:
     run = ProcessCage.run
     with tempfile.TemporaryDirectory(prefix="metnos-bench-") as folder:
         signed_home(Path(folder))
-        async with open_house(house_settings(Path(folder), **settings), "bench") as house:
+        async with open_house(
+            house_settings(Path(folder), **{"metnos_most_tools": 0, **settings}), "bench"
+        ) as house:
             async with house.stores.main.write() as tx:
                 await actors.ensure_local_host(tx, house.clock)
             room = Room(house, Path(folder) / "notes")

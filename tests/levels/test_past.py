@@ -62,7 +62,10 @@ async def test_what_served_such_requests_is_offered_to_whom_it_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, verb: str
 ) -> None:
     monkeypatch.setattr(metis, "MOST_CANDIDATES", 1)
-    async with open_scripted(tmp_path, RULES, metnos_engine=engine) as (house, _):
+    async with open_scripted(tmp_path, RULES, metnos_engine=engine, metnos_most_tools=0) as (
+        house,
+        _,
+    ):
         host = await host_of(house)
         async with house.stores.main.write() as tx:
             luca = await actors.add(tx, Role.GUEST, "Luca", house.clock)
@@ -82,7 +85,10 @@ async def test_what_served_such_requests_is_offered_to_whom_it_served(
 
 
 async def test_prefix_of_the_prompt_is_the_same_bytes_whatever_was_learnt(tmp_path: Path) -> None:
-    async with open_scripted(tmp_path, RULES, metnos_memory=True) as (house, model):
+    async with open_scripted(tmp_path, RULES, metnos_most_tools=0, metnos_memory=True) as (
+        house,
+        model,
+    ):
         host = await host_of(house)
         await ask(house, "leggi appunti.md")
         before = json.dumps(model.asked[-1].body["tools"])
@@ -98,7 +104,7 @@ async def test_prefix_of_the_prompt_is_the_same_bytes_whatever_was_learnt(tmp_pa
 
 
 async def test_only_what_ended_well_and_was_planned_is_learnt(tmp_path: Path) -> None:
-    async with open_scripted(tmp_path, RULES) as (house, model):
+    async with open_scripted(tmp_path, RULES, metnos_most_tools=0) as (house, model):
         host = await host_of(house)
         await ask(house, "ciao")
         assert await kept(house, host) == [], "nothing was used"
@@ -122,7 +128,10 @@ async def test_only_what_ended_well_and_was_planned_is_learnt(tmp_path: Path) ->
 
 
 async def test_without_memory_nothing_is_learnt(tmp_path: Path) -> None:
-    async with open_scripted(tmp_path, RULES, metnos_memory=False) as (house, _):
+    async with open_scripted(tmp_path, RULES, metnos_most_tools=0, metnos_memory=False) as (
+        house,
+        _,
+    ):
         await ask(house, "che ore sono")
 
         assert await kept(house, await host_of(house)) == []
@@ -139,7 +148,7 @@ async def test_past_is_read_once_and_again_when_another_process_changed_it(
         reads += 1
         return await real(*args)
 
-    async with open_scripted(tmp_path, RULES) as (house, _):
+    async with open_scripted(tmp_path, RULES, metnos_most_tools=0) as (house, _):
         host = await host_of(house)
         await teach(house, host, "uno zorblax", "find_places")
         monkeypatch.setattr(evidence, "of_actor", counted)
