@@ -142,6 +142,9 @@ async def _end(process: asyncio.subprocess.Process, tasks: Sequence[asyncio.Task
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+    # Pipes that were not read to their end stay open otherwise, for asyncio waits for the rest.
+    if (transport := getattr(process, "_transport", None)) is not None:
+        transport.close()
 
 
 def end_group(group: int) -> None:

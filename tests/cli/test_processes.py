@@ -68,7 +68,7 @@ def test_once_ended_by_sigterm_leaves_no_lock_behind(env: dict[str, str], cli: C
     process = start([*METNOS, "chat", "--once", "slow"], env=env)
     lock = cli.home / "engine.lock"
     wait_for(lambda: lock.is_file() and "chat" in lock.read_text(encoding="utf-8"))
-    time.sleep(0.3)
+    time.sleep(3)
 
     process.send_signal(signal.SIGTERM)
 
