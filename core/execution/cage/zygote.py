@@ -87,7 +87,7 @@ class Zygote:
         self._shelf.give()
         sys.path.extend(path for path in site_dirs if path not in sys.path)
         # Loaded by httpx where they happen to be installed, and used by no program.
-        for unused in ("trio", "click", "rich", "pygments"):
+        for unused in ("trio", "rich"):
             sys.modules.setdefault(unused, None)  # type: ignore[arg-type]
         for name in names:
             if name not in sys.modules:
