@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from core.catalog.loaded import NO_SDK, Catalog
+from core.catalog.loaded import Catalog
 from core.catalog.loader import LoadedExecutor, LoadedSdk
 from core.catalog.manifest import BirthTest
 from core.config import Settings
@@ -79,7 +79,7 @@ async def _run(
     paths = [path for group in paths_in(args, manifest).values() for path in group]
     document = document_of(context, TurnState(context.turn_id, ""), manifest, args, paths)
     return await cage.run(
-        executor, sdk or NO_SDK, document, timeout_s=manifest.timeout_s, limits=manifest.limits
+        executor, sdk, document, timeout_s=manifest.timeout_s, limits=manifest.limits
     )
 
 

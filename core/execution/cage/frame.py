@@ -54,14 +54,12 @@ module.main(frame)
 """
 _ROOT = "executors"
 _SDK = f"{_ROOT}._sdk"
-# Imported by the calls that use it: it brings a package that the others need not carry.
-_FOR_FEW = frozenset({"executors._sdk.geo"})
-
-# What only some programs need is imported in their own calls.
-_FOR_FEW |= frozenset(
+# Imported by the calls that use them: they bring packages, or much code, that the others need not
+# carry.
+_FOR_FEW = frozenset(
     f"{_SDK}.{name}"
     for name in """
-    agenda archives book cards csv_text dav dav_parts digest
+    geo agenda archives book cards csv_text dav dav_parts digest
     discarding documents google_places ics ics_edit imap json_http lists
     making matching messages moments ods packages passages pdf
     pictures place_chain sheets tables time_spans time_words weather_words windows
