@@ -14,7 +14,8 @@ HAS_TOKEN := $(PY) -c 'from core.config import load_settings as s; raise SystemE
 
 # One worker more than there are cores, each with whole files: many tests wait rather than count.
 WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1); echo $$((n < 4 ? n + 1 : 4)))
-TOGETHER ?= -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# A worker that dies fails the run at once: replaced, its files would be waited for without end.
+TOGETHER ?= -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 .DEFAULT_GOAL := help
 .PHONY: help venv run test test-all lint format types lock digests bench clean

@@ -127,7 +127,8 @@ def show(
     renderer = Renderer(texts, lang, context.tz, context.scope.home)
     question = question_of(suspension)
     field = suspension.asked
-    if suspension.kind is SuspensionKind.APPROVAL and question.targets:
+    worded = question.text or suspension.fields
+    if suspension.kind is SuspensionKind.APPROVAL and (question.targets or not worded):
         blocks = cards.card(question, renderer, expires_at=suspension.expires_at, whole=whole)
     else:
         prompt = field.prompt or question.text or _where(question, texts, lang)

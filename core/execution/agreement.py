@@ -99,6 +99,9 @@ class Agreement:
         attempt.preview = preview
         targets = [str(target) for target in preview.get("targets", paths)]
         count = int(preview.get("count", len(targets)))
+        if not count and policy.is_about_nothing(manifest, args, targets):
+            attempt.checks["consent"] = Consent.NOT_NEEDED.value
+            return
         sinks = [str(v) for name in manifest.sinks for v in listed(args.get(name))]
         acted_on = list(dict.fromkeys([*sinks, *paths])) or targets
         origin = sources.origin_of(acted_on, raw, manifest, context, state)

@@ -185,6 +185,17 @@ def consent(
     return Consent.NOT_NEEDED
 
 
+def is_about_nothing(
+    manifest: Manifest, args: Mapping[str, Any], targets: Collection[str]
+) -> bool:
+    """Whether every list that the call works on is there and empty, and so nothing can change:
+    no mail was found that it would move. What nobody can look up afterwards is never nothing."""
+    lists = [args[name] for name in {*manifest.vector, "entries"} if name in args]
+    empty = bool(lists) and all(value in ([], ()) for value in lists)
+    sinks = any(args.get(name) for name in manifest.sinks)
+    return empty and not targets and not sinks and manifest.effect is not Effect.BLIND
+
+
 def may_stand(manifest: Manifest, *, in_workspace: bool, origin: Provenance) -> bool:
     """Whether a yes to this change may be one for good: it can be undone, stays in the person's
     own folders, and nothing from outside had a word in it."""

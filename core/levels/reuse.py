@@ -52,6 +52,8 @@ _PRONOUN = re.compile(
     | \b\w{3,}(?:ar|er|ir|ndo)(?:lo|la|li|le)\b | \b\w{3,}[ai]lo\b"""
 )
 _NAMED_BEFORE = re.compile(r"(?i)\w+\W+\S+.*\b(?:e|ed|poi|and|then)\b")
+# An address, a path or a file's name: no word in it is said (`www.posta.it`, `a/this.md`).
+_NAMED = re.compile(r"\S*[^\W_][@/.\\]\w\S*|[~/]\S+")
 # Deeds that a request may name, and the verbs of tools that do them.
 DEEDS: Mapping[str, frozenset[str]] = {
     "delete": frozenset({"delete", "move"}),
@@ -147,6 +149,7 @@ def request_refusal(text: str, *, quoted: str | None, in_conversation: bool) -> 
 
 def _leans(text: str) -> bool:
     """Whether a request may only be understood after the one before."""
+    text = _NAMED.sub("x", text)
     return _LEANING.search(text) is not None or any(
         _NAMED_BEFORE.search(text[: one.start()]) is None for one in _PRONOUN.finditer(text)
     )

@@ -162,3 +162,23 @@ def test_consent_goes_by_effect_and_origin(
 )
 def test_is_spoken_of_matches_on_token_boundaries(value: str, text: str, expected: bool) -> None:
     assert policy.is_spoken_of(value, [text]) is expected
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "targets", "nothing"),
+    [
+        ("move_messages", {"entries": [], "folder": "Viaggi"}, [], True),
+        ("move_messages", {"ids": [], "folder": "Viaggi"}, [], True),
+        ("move_messages", {"ids": ["Casa|INBOX|1|2"], "entries": []}, [], False),
+        ("move_messages", {"entries": [], "folder": "Viaggi"}, ["Fattura"], False),
+        ("move_messages", {"folder": "Viaggi"}, [], False),
+        ("delete_files", {"paths": []}, [], True),
+        ("delete_files", {"paths": "/home/x"}, [], False),
+        ("send_messages", {"entries": [], "to": ["marta@posta.example"]}, [], False),
+        ("send_messages", {"entries": []}, [], False),
+    ],
+)
+def test_only_a_call_whose_every_list_is_empty_is_about_nothing(
+    tool: str, args: dict[str, Any], targets: list[str], nothing: bool
+) -> None:
+    assert policy.is_about_nothing(shipped(tool), args, targets) is nothing

@@ -7,6 +7,7 @@ import io
 import os
 import tarfile
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -172,16 +173,19 @@ SLIPS = (
 
 
 def test_unpack_zip_lets_nothing_out(tmp_path):
-    _zip(tmp_path / "a.zip", {**dict.fromkeys(SLIPS, b"evil"), "dentro/b.txt": b"ok"})
-    before = snapshot(tmp_path.parent)
+    house = tmp_path / "above" / "house"
+    house.mkdir(parents=True)
+    _zip(house / "a.zip", {**dict.fromkeys(SLIPS, b"evil"), "dentro/b.txt": b"ok"})
+    before = snapshot(tmp_path)
 
-    seen = unpack(tmp_path, paths=["a.zip"])
+    seen = unpack(house, paths=["a.zip"])
 
     entry = seen["entries"][0]
     assert (entry["items"], entry["left_out"]) == (1, len(SLIPS))
-    new = {key for key in snapshot(tmp_path.parent) if key not in before}
-    inside = os.path.relpath(tmp_path / "a", tmp_path.parent)
+    new = {key for key in snapshot(tmp_path) if key not in before}
+    inside = "above/house/a"
     assert new == {inside, f"{inside}/dentro", f"{inside}/dentro/b.txt"}
+    assert not Path("/etc/fuori.txt").exists()
 
 
 def test_unpack_tar_lets_no_link_and_no_device_in(tmp_path):

@@ -61,11 +61,11 @@ def test_3_14_chat_that_is_gone_is_given_up_and_not_tried_at_each_start(field: F
 
 def test_3_16_updates_that_waited_for_a_start_are_each_answered_once(field: Field):
     for n in range(5):
-        field.teach(f"messaggio {n}", answer=f"risposta {n}")
+        field.teach(f"prova {n}", answer=f"risposta {n}")
     name = field.person()
     field.telegram.stop_bot()
     for n in range(5):
-        field.telegram.say(name, f"messaggio {n}")
+        field.telegram.say(name, f"prova {n}")
     field.telegram.start_bot()
 
     field.hear(name, "risposta 4")

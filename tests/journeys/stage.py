@@ -18,8 +18,6 @@ import pytest
 
 from core.messages import Role
 from tests.acceptance.town import LONG, Town, open_town
-from tests.support.executors import signed_home
-from tests.support.mail import add_mail
 from tests.support.scripted_model import Rule
 
 HOST, GUEST = "anna", "bruno"
@@ -110,8 +108,7 @@ def token_of(event: dict[str, Any], label: str) -> str:
 
 @contextmanager
 def open_stage(tmp: Path, rules: Sequence[Rule], **env: str) -> Iterator[Stage]:
-    """The stage with everybody on it; the bot runs, and has mail executors."""
-    add_mail(signed_home(tmp))
+    """The stage with everybody on it; the bot runs."""
     with open_town(tmp, rules, **env) as town:
         town.__class__ = Stage
         assert isinstance(town, Stage)

@@ -22,6 +22,8 @@ from tests.executors.photon_server import photon_server
 from tests.journeys.cards import BY_LANG, SCENES, Scene, rules_of
 from tests.journeys.crowd_cards import CROWD_SCENES
 from tests.journeys.stage import GUEST, HOST, LANGS, Stage, open_stage, token_of
+from tests.support.executors import signed_home
+from tests.support.mail import add_mail
 
 _NAMES = {
     "it": {HOST: "Tu", GUEST: "Ospite"},
@@ -255,6 +257,7 @@ def main() -> int:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="metnos-scenes-")))
         photon = stack.enter_context(photon_server())
         env = {"METNOS_PHOTON_URL": photon.endpoint, "METNOS_GUEST_MODE": "1"}
+        add_mail(signed_home(folder))
         stage = stack.enter_context(open_stage(folder, rules_of(scenes), **env))
         for lang in LANGS:
             if options.lang in (None, lang):

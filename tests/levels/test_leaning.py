@@ -33,6 +33,10 @@ i file locali
 find a.txt and delete it
 find the file a.txt and read it
 what time is it?
+leggi https://www.giornale.it/notizie
+manda una mail a marta@posta.it
+read notes/this/again.md
+what does www.posta.it say?
 list the files that are not pdfs
 read the file that was changed last
 keep only those that contain x

@@ -6,6 +6,7 @@ machine's is touched. Without the package the tests that need it are skipped, co
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import socket
@@ -91,6 +92,7 @@ class MailHost:
     smtp_port: int = 0
     sent: list[Envelope] = field(default_factory=list)
     refuses: set[str] = field(default_factory=set)
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def account(self, **values: Any) -> dict[str, Any]:
         """The account as a child reads it."""
@@ -116,7 +118,7 @@ class MailHost:
             (box / part).mkdir(parents=True, exist_ok=True)
             os.chown(box / part, NOBODY, NOBODY)
         os.chown(box, NOBODY, NOBODY)
-        number = len(list((box / "cur").iterdir())) + len(list((box / "new").iterdir()))
+        number = next(self._numbers)  # Dovecot knows a message by its name, also a gone one
         name = f"{1700000000 + number}.M{number}P1.host"
         place = box / "cur" / f"{name}:2,{'S' if seen else ''}"
         place.write_bytes(raw.replace(b"\r\n", b"\n"))
@@ -129,6 +131,12 @@ class MailHost:
         box = self.root / "mail" / USER / (f".{name}" if name else "")
         paths = [p for part in ("cur", "new") for p in (box / part).glob("*")]
         return [path.read_bytes() for path in sorted(paths)]
+
+    def empty(self, name: str = "") -> None:
+        """Take every message out of a folder."""
+        box = self.root / "mail" / USER / (f".{name}" if name else "")
+        for path in [p for part in ("cur", "new") for p in (box / part).glob("*")]:
+            path.unlink()
 
 
 @contextmanager
