@@ -52,6 +52,10 @@ class AccountField:
     optional: bool = False
 
 
+HOME = "home"
+"""Of a calendar or address book: the one more server that name and password may go to, since the
+first says that what is looked for lies there."""
+
 SAFETIES = ("tls", "starttls", "none")
 """How a connection is made safe. `none` is for servers on this machine."""
 
@@ -70,11 +74,13 @@ FIELDS: Mapping[AccountKind, tuple[AccountField, ...]] = {
     ),
     AccountKind.CALENDAR: (
         _F("url", _T.URL),
+        _F(HOME, _T.URL, optional=True),
         _F("user", _T.TEXT),
         _F("password", _T.SECRET),
     ),
     AccountKind.CONTACTS: (
         _F("url", _T.URL),
+        _F(HOME, _T.URL, optional=True),
         _F("user", _T.TEXT),
         _F("password", _T.SECRET),
     ),
@@ -211,6 +217,8 @@ def clean_values(kind: AccountKind, given: Mapping[str, Any]) -> dict[str, str |
         values[one.name] = _clean(one, value)
     if kind is AccountKind.MAIL:
         values.setdefault("user", values["address"])
+    if str(values.get("url")).startswith("https:") and str(values.get(HOME)).startswith("http:"):
+        raise AccountInvalid(HOME, "url")  # what is sent locked up goes nowhere in the open
     return values
 
 

@@ -102,6 +102,7 @@ class ErrorCode(StrEnum):
     HTTP_STATUS = "http_status"
     HOST_DENIED = "host_denied"
     HOST_NOT_FOUND = "host_not_found"
+    OTHER_SERVER = "other_server"
     TLS_FAILED = "tls_failed"
     UNSUPPORTED = "unsupported"
     # taking back

@@ -59,7 +59,9 @@ class Connect:
             stored = await turns.get(tx, press.action.turn_id)
         if stored is None:
             return Act()
-        args = {key: str(params[key]) for key in ("kind", "name", "again") if params.get(key)}
+        args = {
+            key: str(params[key]) for key in ("kind", "name", "home", "again") if params.get(key)
+        }
         state = TurnState("", stored.request)
         return Act(
             settles="action.account.pressed", begins=_with(state, Step(SET_CREDENTIALS, args))
@@ -83,6 +85,8 @@ def offers_of(context: TurnContext, outcome: Outcome) -> Rows:
             return _button("add", kind=kind, again=again)
         case ErrorInfo(ErrorCode.WRONG_CREDENTIALS, {"name": str(name)}):
             return _button("fix", name=name, again=again)
+        case ErrorInfo(ErrorCode.OTHER_SERVER, {"name": str(_)} as params):
+            return _allowing(params, again)
     return ()
 
 
@@ -92,7 +96,10 @@ def _after(tool: str, seen: Observation, args: Mapping[str, Any]) -> Rows:
         return _button("add")
     if tool != SET_CREDENTIALS or not isinstance(seen.content, Mapping):
         return ()
-    if "error" in seen.content:
+    error = seen.content.get("error")
+    if isinstance(error, Mapping) and error.get("code") == ErrorCode.OTHER_SERVER:
+        return _allowing({**error, "name": seen.content["name"]}, again)
+    if error is not None:
         return _button("fix", name=str(seen.content["name"]), again=again)
     return ((Offer(AGAIN, "action.again", {"turn": again}),),) if again else ()
 
@@ -100,6 +107,21 @@ def _after(tool: str, seen: Observation, args: Mapping[str, Any]) -> Rows:
 def _button(which: str, **params: str) -> Rows:
     given = {key: value for key, value in params.items() if value}
     return ((Offer(CONNECT, f"action.account.{which}", given),),)
+
+
+def _allowing(params: Mapping[str, Any], again: str) -> Rows:
+    """To let name and password go to the server that the account's own one names."""
+    given = {"name": params["name"], "home": params.get("home"), "again": again}
+    return (
+        (
+            Offer(
+                CONNECT,
+                "action.account.allow",
+                {key: str(value) for key, value in given.items() if value},
+                {"host": params.get("host")},
+            ),
+        ),
+    )
 
 
 def _plan_args(state: TurnState) -> Mapping[str, Any]:

@@ -32,9 +32,13 @@ def try_them(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME")] = "",
     actor: Annotated[str, typer.Option("--actor")] = "",
+    allow: Annotated[str, typer.Option("--allow", metavar="HOST")] = "",
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> int:
-    """Try the accounts, or the one of that name. 1 when one does not work or there is none."""
+    """Try the accounts, or the one of that name. 1 when one does not work or there is none.
+
+    `--allow`: the one more host that the login of that account may go to, where its own server
+    says that what is looked for lies there."""
     session: Session = ctx.obj
     console = session.console
     found: list[dict[str, Any]] = []
@@ -46,7 +50,8 @@ def try_them(
         return whose and (not name or accounts.find([account], name) is not None)
 
     async def work() -> None:
-        async for person, checked in checks(session.settings, console.lang, is_meant):
+        allowed = allow if name else ""
+        async for person, checked in checks(session.settings, console.lang, is_meant, allowed):
             found.append(_as_data(person, checked))
             if not as_json:
                 _tell(console, person, checked)
@@ -62,9 +67,11 @@ def try_them(
 
 
 async def checks(
-    settings: Settings, lang: str, is_meant: Callable[[Actor, Account], bool]
+    settings: Settings, lang: str, is_meant: Callable[[Actor, Account], bool], allow: str = ""
 ) -> AsyncIterator[tuple[Actor, Checked]]:
-    """Try the accounts that are meant, in the order of people and names. Raises `StoreError`."""
+    """Try the accounts that are meant, in the order of people and names. `allow`: the host that
+    may be given the login, if that is the one an account's server points to. Raises
+    `StoreError`."""
     from core.catalog.loader import CatalogLoader
     from core.clock import SystemClock
     from core.egress.broker import Broker
@@ -88,10 +95,17 @@ async def checks(
         check = AccountCheck(cage, stores, settings)
         for person, account in owned:
             assert catalog is not None  # noqa: S101 - there are accounts
-            yield (
-                person,
-                await check.check(account, person, catalog, lang=lang, now=clock.now()),
-            )
+            checked = await check.check(account, person, catalog, lang=lang, now=clock.now())
+            home = _home_of(checked)
+            if allow and home and checked.error and checked.error.params["host"] == allow.lower():
+                async with stores.main.write() as tx:
+                    known = await accounts.allow_home(
+                        tx, account.actor_id, account.name, home, clock.now()
+                    )
+                checked = await check.check(
+                    known or account, person, catalog, lang=lang, now=clock.now()
+                )
+            yield person, checked
     finally:
         cage.close()
         await stores.close()
@@ -135,9 +149,21 @@ def mend(checked: Checked) -> str:
     account = checked.account
     if checked.error is not None and checked.error.code in _OUT_OF_REACH:
         return f"openssl s_client -connect {checked.error.params['host']}"
+    if _home_of(checked) and checked.error is not None:
+        host = shlex.quote(str(checked.error.params["host"]))
+        return own_command(f"accounts test {shlex.quote(account.name)} --allow {host}")
     if checked.error is not None and checked.error.code is ErrorCode.INTERNAL:
         return own_command("doctor")
     return own_command(f"accounts add {account.kind.value} {shlex.quote(account.name)}")
+
+
+def _home_of(checked: Checked) -> str:
+    """Where an account's server points to that its login may not go to yet; "" for nowhere."""
+    from core.errors import ErrorCode
+
+    error = checked.error
+    found = error is not None and error.code is ErrorCode.OTHER_SERVER
+    return str(error.params.get("home") or "") if error is not None and found else ""
 
 
 def why(console: Console, error: ErrorInfo) -> str:

@@ -92,7 +92,7 @@ def _missing(kind: AccountKind, known: Mapping[str, Any], ask: _Asks) -> tuple[F
             servers = [f for f in FIELDS[kind] if f.name not in {"address", "password"}]
             return (*(ask.field(one, known) for one in servers), *secret)
         return secret
-    asked = [f for f in FIELDS[kind] if f.kind is not Kind.SECRET and f.default is None]
+    asked = [f for f in FIELDS[kind] if not (f.kind is Kind.SECRET or f.default or f.optional)]
     return (*(ask.field(one, known) for one in asked if one.name not in known), *secret)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.accounts import Account, AccountKind, secret_field
+from core.accounts import HOME, Account, AccountKind, secret_field
 from core.clock import Clock
 from core.config import Settings
 from core.dialogs import Field, FieldKind, Option, SuspensionKind
@@ -66,6 +66,8 @@ class CredentialTools:
         mine = await self._mine(context)
         before = next((a for a in mine if a.name == said.get("name")), None)
         known = dict(said) if before is None else {**said, "kind": before.kind.value}
+        if before is not None and said.get(HOME):
+            return await self._tried(await self._allow(before, str(said[HOME]), context), context)
         form = next_form(known, before, kinds, self.texts, context.lang)
         if form.fields:
             raise NeedsAnswer(
@@ -81,12 +83,15 @@ class CredentialTools:
         values = values_of(kind, form.known) if before is None else dict(before.values)
         name = before.name if before is not None else self._name(kind, values, mine, context)
         account = await self._keep(context, name, kind, values, form.known[secret_field(kind)])
+        return await self._tried(account, context)
+
+    async def _tried(self, account: Account, context: TurnContext) -> Observation:
         checked = await AccountCheck(self.cage, self.stores, self.settings).check(
             account, context.actor, context.catalog, lang=context.lang, now=self.clock.now()
         )
         told: dict[str, Any] = {
             "name": account.name,
-            "kind": kind.value,
+            "kind": account.kind.value,
             "tried": checked.tried,
             "works": checked.ok and checked.tried,
         }
@@ -136,6 +141,16 @@ class CredentialTools:
     async def _mine(self, context: TurnContext) -> list[Account]:
         async with self.stores.main.read() as tx:
             return await accounts.of_actor(tx, context.actor.id)
+
+    async def _allow(self, account: Account, home: str, context: TurnContext) -> Account:
+        """What the person's tap said yes to: the host stood on the button."""
+        async with self.stores.main.write() as tx:
+            changed = await accounts.allow_home(
+                tx, account.actor_id, account.name, home, self.clock.now()
+            )
+        if changed is None:
+            raise CallRefused(ErrorCode.NOT_FOUND, "there is no such account", path=account.name)
+        return changed
 
     async def _keep(
         self,

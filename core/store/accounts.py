@@ -7,9 +7,10 @@ written and forgotten together with the row.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
-from core.accounts import Account, AccountKind, clean_name, clean_values, secret_field
+from core.accounts import HOME, Account, AccountKind, clean_name, clean_values, secret_field
 from core.clock import to_ts
 from core.store import credentials
 from core.store.credentials import Vault
@@ -52,6 +53,28 @@ async def put(
     )
     await credentials.put(tx, vault, actor_id, account.secret_name, secret, now)
     return account
+
+
+async def allow_home(
+    tx: Transaction, actor_id: str, name: str, home: str, now: datetime
+) -> Account | None:
+    """Let the login of an account go to one more server, in the place of one allowed before. None
+    when there is no such account; raises `AccountInvalid` for what cannot be one."""
+    account = next((a for a in await of_actor(tx, actor_id) if a.name == name), None)
+    if account is None:
+        return None
+    values = clean_values(account.kind, {**account.values, HOME: home})
+    await tx.execute(
+        """UPDATE accounts SET values_json = :values, updated_at = :now
+           WHERE actor_id = :actor AND key = :key""",
+        {
+            "actor": actor_id,
+            "key": account.name.casefold(),
+            "values": dump_json(dict(values)),
+            "now": to_ts(now),
+        },
+    )
+    return replace(account, values=values)
 
 
 async def of_actor(tx: Transaction, actor_id: str) -> list[Account]:

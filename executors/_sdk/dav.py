@@ -1,8 +1,9 @@
 """Calendars and address books over HTTP (WebDAV, CalDAV, CardDAV): found, read, changed.
 
 Nothing is overwritten blindly: what changes a resource names the version (ETag) that it saw, and
-what makes one demands that none is there. Name and password go to the account's own server and
-nowhere else: a redirect to another is refused. What uses this declares `requires = ["httpx"]`.
+what makes one demands that none is there. Name and password go to the account's own server, and
+to the one more (`home`) that its person allowed by name; what points to any other is refused.
+What uses this declares `requires = ["httpx"]`.
 """
 
 from __future__ import annotations
@@ -56,12 +57,17 @@ class Dav:
 
     Every method raises `Failure`: wrong_credentials (params `name`), permission_denied, not_found,
     network, timeout, tls_failed, host_not_found, host_denied, http_status (params `status`),
-    too_large, damaged for an answer that is none.
+    too_large, damaged for an answer that is none, other_server (params `name`, `host`, and as
+    `home` the address to be allowed) when the collections lie where the login may not go.
+
+    A path here is one on the account's server; what lies on its `home` is a whole address.
     """
 
     def __init__(self, call: Call, account: Mapping[str, Any], kind: Kind) -> None:
         self._name = str(account["name"])
         self._base = httpx.URL(str(account["url"]))
+        more = [httpx.URL(str(account["home"]))] if account.get("home") else []
+        self._allowed = {_origin(one) for one in (self._base, *more)}
         self._kind = kind
         self._login = (str(account["user"]), str(account["password"]))
         self._deadline = time.monotonic() + TOTAL_TIMEOUT_S
@@ -87,9 +93,7 @@ class Dav:
         here = self._look(self._base.raw_path.decode("ascii"))
         if here is not None and here.is_a(self._kind.resource):
             return [self._collection(here)]
-        homes: list[str] = here.hrefs(self._kind.home) if here is not None else []
-        if not homes:
-            homes = self._homes(here)
+        homes = self._linked(here, self._kind.home) or self._homes(here)
         found: list[Collection] = []
         for home in homes[:5]:
             nodes = self._propfind(home, 1)
@@ -104,16 +108,21 @@ class Dav:
         return found[:MAX_COLLECTIONS]
 
     def _homes(self, here: Node | None) -> list[str]:
-        principals = here.hrefs(f"{D}current-user-principal") if here is not None else []
+        principals = self._linked(here, f"{D}current-user-principal")
         if not principals:
             known = self._look(self._kind.well_known) or self._look("/")
-            principals = known.hrefs(f"{D}current-user-principal") if known is not None else []
+            principals = self._linked(known, f"{D}current-user-principal")
         for principal in principals[:1]:
-            node = self._look(principal)
-            if node is not None and node.hrefs(self._kind.home):
-                return node.hrefs(self._kind.home)
+            homes = self._linked(self._look(principal), self._kind.home)
+            if homes:
+                return homes
         raise Failure("not_found", "there is no calendar or address book at this address",
                       path=self._base.host)  # fmt: skip
+
+    def _linked(self, node: Node | None, name: str) -> list[str]:
+        """Where the addresses in a property of a node lead."""
+        listed = node.hrefs(name) if node is not None else []
+        return [self._own_path(href, node.href, looks=True) for href in listed] if node else []
 
     def _look(self, path: str) -> Node | None:
         """What is known of one path; None when the server has nothing there."""
@@ -227,7 +236,7 @@ class Dav:
             status, got, answer = self._send(method, path, headers, document)
             if status not in _REDIRECTS:
                 break
-            path = self._own_path(got.get("location", ""), path)
+            path = self._own_path(got.get("location", ""), path, looks=method == "PROPFIND")
         self._check(status, path)
         if status != 207:
             raise Failure("http_status", "no calendar server", status=status, host=self._base.host)
@@ -249,17 +258,22 @@ class Dav:
             if href:
                 yield Node(self._own_path(href, path), props)
 
-    def _own_path(self, href: str, path: str) -> str:
-        """The path that an address of an answer means. Raises host_denied for another server."""
+    def _own_path(self, href: str, path: str, *, looks: bool = False) -> str:
+        """Where an address of an answer leads: a path here, a whole address on the `home`. Raises
+        host_denied for another server; other_server while the collections are looked for."""
         try:
             target = self._base.join(path).join(href)
         except (httpx.InvalidURL, ValueError) as exc:
             raise Failure("damaged", "the server names an address that is none") from exc
-        if (target.scheme, target.host, target.port) != (
-            self._base.scheme, self._base.host, self._base.port,
-        ):  # fmt: skip
+        origin = _origin(target)
+        if origin not in self._allowed:
+            if looks and target.host and target.scheme in {"https", self._base.scheme}:
+                raise Failure("other_server", "the server points to another one", name=self._name,
+                              host=target.netloc.decode("ascii"),
+                              home=str(target.copy_with(raw_path=b"/")))  # fmt: skip
             raise Failure("host_denied", "the server points to another one", host=target.host)
-        return target.raw_path.decode("ascii")
+        at_home = origin != _origin(self._base)
+        return str(target) if at_home else target.raw_path.decode("ascii")
 
     def _send(
         self,
@@ -282,6 +296,8 @@ class Dav:
         content: bytes | None,
     ) -> tuple[int, httpx.Headers, bytes]:
         url = self._base.join(path)
+        if _origin(url) not in self._allowed:  # an id may name any address
+            raise Failure("host_denied", "not a server of this account", host=url.host)
         left = self._left()
         timeout = httpx.Timeout(min(left, SILENCE_TIMEOUT_S), connect=min(left, CONNECT_TIMEOUT_S))
         try:
@@ -290,7 +306,7 @@ class Dav:
             ) as response:
                 return response.status_code, response.headers, self._body(response)
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as exc:
-            raise failure_of(exc, self._base.host) from exc
+            raise failure_of(exc, url.host) from exc
 
     def _body(self, response: httpx.Response) -> bytes:
         packing = response.headers.get("content-encoding", "identity").strip().lower()
@@ -331,6 +347,10 @@ class Dav:
             raise Failure("disk_full", "the server has no room")
         raise Failure("http_status", f"the server says {status}", status=status,
                       host=self._base.host)  # fmt: skip
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
 
 
 @lru_cache(maxsize=1)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from core.store.lock import engine_lock
 from tests.cli.conftest import Cli, Ran
+from tests.support import dav_server as dav
 from tests.support.mail_servers import HAS_DOVECOT, PASSWORD, USER, MailHost, mail_host
 
 WRONG = "canary-sbagliata-3"
@@ -100,6 +102,54 @@ class TestMail:
         assert key.strip() not in left
         assert cli("accounts", "test").status == 0
         assert silent(turned, refused)
+
+
+CARD = "BEGIN:VCARD\r\nVERSION:3.0\r\nUID:c1\r\nFN:Anna Rossi\r\nN:Rossi;Anna;;;\r\nEND:VCARD\r\n"
+
+
+def add_dav(cli: Cli, kind: str, name: str, url: str, secret: str = dav.PASSWORD) -> None:
+    words = ("--set", f"url={url}", "--set", f"user={dav.USER}", "--secret-stdin")
+    assert cli("accounts", "add", kind, name, *words, stdin=f"{secret}\n").status == 0
+
+
+def test_calendar_and_address_book_are_really_asked(cli: Cli, tmp_path: Path) -> None:
+    cli("setup")
+    with dav.dav_host(tmp_path) as host:
+        host.make("casa")
+        host.make("rubrica", "contacts")
+        host.put("rubrica/c1.vcf", CARD)
+        for kind in ("calendar", "contacts"):
+            add_dav(cli, kind, f"buono {kind}", host.url)
+            add_dav(cli, kind, f"storto {kind}", host.url, WRONG)
+        ran = cli("accounts", "test")
+
+    assert ran.status == 1
+    lines = [line for line in ran.out.splitlines() if line[0] in "✓✗"]
+    assert [line[0] for line in lines] == ["✓", "✓", "✗", "✗"]
+    assert lines[0].endswith("the events can be read.")
+    assert lines[1].endswith("the contacts can be read.")
+    assert all("refuses the name or the password" in line for line in lines[2:])
+    assert not any(word in ran.out + ran.err for word in (dav.PASSWORD, WRONG))
+
+
+def test_another_server_is_allowed_by_name_and_kept(cli: Cli, tmp_path: Path) -> None:
+    cli("setup")
+    with (
+        dav.dav_host(tmp_path) as host,
+        dav.broken_host(**dav.pointing_to(host.url + "ada/")) as (front, _),
+    ):
+        host.make("casa")
+        add_dav(cli, "calendar", "Mela", front["url"])
+        first = cli("accounts", "test")
+        other = cli("accounts", "test", "Mela", "--allow", "dav.example")
+        allowed = cli("accounts", "test", "Mela", "--allow", f"127.0.0.1:{host.port}")
+        after, listed = cli("accounts", "test"), cli("accounts", "list")
+
+    said = f"accounts test Mela --allow 127.0.0.1:{host.port}"
+    assert (first.status, other.status, allowed.status, after.status) == (1, 1, 0, 0)
+    assert first.out.splitlines()[-1].endswith(said)
+    assert f"127.0.0.1:{host.port}" in listed.out
+    assert dav.PASSWORD not in first.out + other.out + allowed.out
 
 
 def test_what_is_not_there_is_said(cli: Cli) -> None:

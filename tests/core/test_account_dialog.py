@@ -17,6 +17,7 @@ from core.messages import ChatAddress, FinalKind, Role, TurnClosed, TurnSuspende
 from core.store import accounts, actors, grants
 from tests.core.test_questions import press
 from tests.core.test_questions import said as said_by_id
+from tests.support import dav_server as dav
 from tests.support.house import LOCAL, open_scripted
 from tests.support.mail_servers import HAS_DOVECOT, PASSWORD, USER, MailHost, mail_host
 from tests.support.scripted_model import Rule, ScriptedModel
@@ -146,6 +147,38 @@ async def test_missing_account_is_connected_corrected_and_used(
         assert await mine(house) == []
         assert words["gone"] in (await said(house, words["mine"])).reply.plain
         assert_nowhere(tmp_path, model)
+
+
+@pytest.mark.parametrize(
+    ("lang", "ask", "allow", "works"),
+    [
+        ("it", "collega il mio calendario", "Permetti", "funziona"),
+        ("en", "connect my calendar", "Allow", "it works"),
+    ],
+)
+async def test_calendar_on_another_server_waits_for_a_tap(
+    tmp_path: Path, lang: str, ask: str, allow: str, works: str
+) -> None:
+    (tmp_path / "dav").mkdir()
+    with (
+        dav.dav_host(tmp_path / "dav") as host,
+        dav.broken_host(**dav.pointing_to(host.url + "ada/")) as (front, _),
+    ):
+        host.make("casa")
+        async with open_scripted(tmp_path, [], metnos_lang=lang) as (house, _):
+            await said(house, ask)
+            await said(house, front["url"])
+            await said(house, dav.USER)
+            end = await said(house, dav.PASSWORD)
+            assert isinstance(end, TurnClosed)
+            assert f"127.0.0.1:{host.port}" in end.reply.plain
+            end = await tap(house, end, f"{allow} 127.0.0.1:{host.port}")
+            assert works in end.reply.plain
+            async with house.stores.main.read() as tx:
+                person = await actors.find_host(tx)
+                assert person is not None
+                [kept] = await accounts.of_actor(tx, person.id)
+            assert kept.values["home"] == host.url
 
 
 async def test_form_asks_what_is_needed_and_again_what_cannot_be(tmp_path: Path) -> None:

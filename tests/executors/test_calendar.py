@@ -12,10 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from executors._sdk import ics
+from executors._sdk.call import Call
+from executors._sdk.dav import Dav
+from executors._sdk.dav_parts import CALENDARS
 from executors._sdk.moments import read_moment
+from executors._sdk.result import Failure
 from executors._sdk.windows import NoWindow
 from tests.executors.file_cases import run, run_caged
-from tests.support.dav_server import DavHost, broken_host, dav_host, free_port
+from tests.support.dav_server import DavHost, broken_host, dav_host, free_port, pointing_to
 
 ROME = ZoneInfo("Europe/Rome")
 NOW = datetime(2026, 3, 18, 9, tzinfo=UTC)
@@ -394,7 +398,8 @@ def test_server_that_hangs_in_the_middle_times_out(monkeypatch):
         ((200, {}, b"<html>"), "http_status"),
         ((500, {}, b""), "http_status"),
         ((403, {}, b""), "permission_denied"),
-        ((302, {"Location": "http://evil.example/dav"}, b""), "host_denied"),
+        ((302, {"Location": "http://evil.example/dav"}, b""), "other_server"),
+        ((302, {"Location": "ftp://evil.example/dav"}, b""), "host_denied"),
         ((302, {"Location": "/again"}, b""), "http_status"),
         ((404, {}, b""), "not_found"),
         ((207, {"Content-Encoding": "br"}, b"x"), "unsupported"),
@@ -404,6 +409,43 @@ def test_answers_that_are_none(answer, code):
     with broken_host(PROPFIND=answer) as (account, seen):
         assert run("read_events", {}, accounts=[account])["error"]["code"] == code
     assert len(seen) <= 20
+
+
+def test_login_goes_to_another_server_only_when_it_was_allowed(host):
+    """As with providers whose calendars lie on a numbered host of their own."""
+    with broken_host() as (other, seen), broken_host(**pointing_to(other["url"])) as (front, _):
+        refused = run("read_events", {}, accounts=[front])
+        made = run("create_events", {"summary": "X", "start": "domani"}, accounts=[front])
+    with broken_host(**pointing_to(host.url + "ada/")) as (front, _):
+        account = {**front, "home": host.url}
+        [made_at] = call(host, "create_events", {"summary": "Yoga", "start": "domani alle 9"},
+                         accounts=[account])["entries"]  # fmt: skip
+        read = call(host, "read_events", {"time_window": "domani"}, accounts=[account])
+        args = {"event_ids": [made_at["id"]]}
+        moved = call(host, "change_events", {**args, "start": "alle 10"}, accounts=[account])
+        gone = call(host, "delete_events", args, accounts=[account])
+
+    assert refused["error"]["code"] == made["error"]["code"] == "other_server"
+    assert refused["error"]["params"] == {
+        "name": "Casa", "host": other["url"][7:-1], "home": other["url"],
+    }  # fmt: skip
+    assert seen == [], "nobody was asked anything who was not allowed"
+    assert made_at["id"].startswith(f"Casa|{host.url}ada/casa/")
+    assert [entry["id"] for entry in read["entries"]] == [made_at["id"]]
+    assert moved["entries"][0]["start"] == "2026-03-19T10:00:00+01:00"
+    assert (gone["ok"], host.names("casa")) == (True, [])
+
+
+def test_login_in_https_is_told_nothing_in_the_open_and_an_id_opens_no_server(host):
+    with broken_host() as (other, seen):
+        place = {"event_ids": [f"Casa|{other['url']}x.ics|"]}
+        strange = call(host, "delete_events", place)
+        account = {**host.account(), "url": "https://dav.example/", "home": ""}
+        with Dav(Call({}), account, CALENDARS) as dav, pytest.raises(Failure) as down:
+            dav._own_path("http://dav.example/me/", "/", looks=True)
+
+    assert strange["error"]["code"] == down.value.code == "host_denied"
+    assert seen == []
 
 
 def test_no_network_and_no_tls(host):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from executors._sdk import cards
 from executors._sdk.dav_parts import PictureSieve
 from tests.executors.file_cases import run, run_caged
-from tests.support.dav_server import DavHost, broken_host, dav_host, free_port
+from tests.support.dav_server import DavHost, broken_host, dav_host, free_port, pointing_to
 
 PICTURE = base64.b64encode(b"canary-picture" * 4000).decode()
 FOLDED = "\r\n ".join(PICTURE[at : at + 74] for at in range(0, len(PICTURE), 74))
@@ -180,6 +180,19 @@ def test_thousands_of_contacts_in_a_file(tmp_path):
     assert (len(seen["entries"]), seen["metadata"]["available"]) == (20, 8000)
     assert seen["metadata"]["truncated"] is True
     assert [e["name"] for e in one["entries"]] == ["Persona Numero7999"]
+
+
+def test_address_book_on_the_server_that_was_allowed(server):
+    with broken_host(**pointing_to(server.url + "ada/", "contacts")) as (front, _):
+        account = {**front, "kind": "contacts"}
+        refused = run("find_contacts", {"query": "siobhan"}, accounts=[account])
+        home = {**account, "home": server.url}
+        found = run("find_contacts", {"query": "siobhan"}, accounts=[home])
+        read = run("read_contacts", {"ids": [found["entries"][0]["id"]]}, accounts=[home])
+
+    assert refused["error"]["code"] == "other_server"
+    assert labels(found) == ["Siobhán O'Neill (sio@mail.example)"]
+    assert read["entries"][0]["name"] == "Siobhán O'Neill"
 
 
 def test_in_the_cage(server):

@@ -169,6 +169,18 @@ def broken_host(
         thread.join(30)
 
 
+def pointing_to(home: str, kind: str = "calendar") -> dict[str, Any]:
+    """The answers of a server that keeps nothing itself: what is looked for lies at `home`."""
+    space, name = ("caldav", "calendar") if kind == "calendar" else ("carddav", "addressbook")
+    body = (
+        f'<D:multistatus xmlns:D="DAV:" xmlns:C="urn:ietf:params:xml:ns:{space}"><D:response>'
+        "<D:href>/me/</D:href><D:propstat><D:prop><D:resourcetype><D:collection/>"
+        f"</D:resourcetype><C:{name}-home-set><D:href>{home}</D:href></C:{name}-home-set>"
+        "</D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response></D:multistatus>"
+    )
+    return {"PROPFIND": (207, {"Content-Type": "application/xml"}, body.encode())}
+
+
 def free_port() -> int:
     """A port where nobody listens."""
     with socket.socket() as one:
