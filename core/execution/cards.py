@@ -26,6 +26,7 @@ from core.vocabulary import verb_of
 
 # A list on demand names this many.
 MOST_LISTED = 100
+_MOST_PART = 80
 
 _YES = {
     Shape.CHANGE: "dialog.yes",
@@ -52,10 +53,12 @@ def card(
     if question.brief and not whole:
         return (Block("text", texts.say("consent.brief", lang, what=asked, until=end)),)
     lines = [asked]
-    if whole or 1 < len(names) <= MOST_NAMED:
-        lines += [f"• {name}" for name in names[:MOST_LISTED]]
-        if len(names) > MOST_LISTED:
-            lines.append(texts.say("answer.more", lang, count=len(names) - MOST_LISTED))
+    things = [_shortened(part) for part in question.parts] or names
+    if whole or 1 < len(things) <= MOST_NAMED or question.parts[1:]:
+        most = MOST_LISTED if whole else MOST_NAMED
+        lines += [f"• {name}" for name in things[:most]]
+        if len(things) > most:
+            lines.append(texts.say("answer.more", lang, count=len(things) - most))
     elif names[1:]:
         first, last = (posixpath.basename(name) for name in (names[0], names[-1]))
         lines.append(texts.say("consent.span", lang, first=first, last=last))
@@ -85,7 +88,7 @@ def choices(
     if question.changeable is not None:
         found.append((CHANGE, texts.say("dialog.change", lang)))
     found.append((NO, texts.say("dialog.no", lang)))
-    hidden = question.shape is not Shape.ADDRESS and len(_acted_on(question)) > (
+    hidden = question.shape is not Shape.ADDRESS and len(question.parts or _acted_on(question)) > (
         1 if question.brief else MOST_NAMED
     )
     if hidden and not whole:
@@ -128,7 +131,17 @@ def _asked(question: Question, names: Sequence[str], renderer: Renderer) -> str:
     to = "" if question.destination is None else renderer.path(question.destination)
     if to:
         what = renderer.texts.say("consent.to", lang, what=what, place=to)
+    if question.parts:
+        number = len(question.parts)
+        out = _shortened(question.parts[0])
+        if number > 1:
+            out = renderer.texts.say("consent.items", lang, count=number)
+        return renderer.texts.say("consent.ask.part", lang, what=out, place=what)
     return renderer.texts.say(key, lang, what=what)
+
+
+def _shortened(part: str) -> str:
+    return part if len(part) <= _MOST_PART else f"{part[: _MOST_PART - 1].rstrip()}…"
 
 
 def _source(question: Question, renderer: Renderer) -> str:

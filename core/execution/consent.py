@@ -53,7 +53,8 @@ class Question:
     a model composed, `subject` is the first line of what would be sent. `brief`: the person has
     agreed to the like before, a line is enough. `may_always`: a yes may be one for good.
     `changeable` names the argument whose only recipient the person may put another in the place
-    of, `changed` holds arguments that they did so with. `text` is what is asked, for the kinds
+    of, `changed` holds arguments that they did so with. `parts`: what goes out of a target that
+    stays where it is. `text` is what is asked, for the kinds
     that have no card; `fields` what is to be filled in. `apart`: it is for the person alone,
     whatever it asks.
     """
@@ -78,6 +79,7 @@ class Question:
     changeable: str | None = None
     changed: Mapping[str, Any] = field(default_factory=dict)
     apart: bool = False
+    parts: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The parts that the card is drawn from, and what goes on with the answer."""
@@ -98,6 +100,7 @@ class Question:
             "may_always": self.may_always,
             "changeable": self.changeable,
             "changed": dict(self.changed),
+            "parts": list(self.parts),
         }
 
     @classmethod
@@ -115,6 +118,7 @@ class Question:
                 **data,
                 "targets": tuple(data["targets"]),
                 "addresses": tuple(data.get("addresses", ())),
+                "parts": tuple(data.get("parts", ())),
                 "shape": Shape(data.get("shape", Shape.CHANGE)),
                 "source": None if source is None else Source(*source),
             },
@@ -180,6 +184,7 @@ def approval_for(
         addresses=tuple(addresses),
         subject=_subject(preview, args) if to else "",
         changeable=names[0] if len(to) == 1 else None,
+        parts=tuple(hide_handles(str(one)) for one in preview.get("parts", ())),
     )
 
 

@@ -25,6 +25,8 @@ from core.turn_state import PendingCall, StepRecord, TurnState
 
 log = logging.getLogger(__name__)
 
+# Of a preview, with the journal.
+_KEPT = ("targets", "count", "bytes", "parts")
 _OUTCOME = {
     Effects.DONE: effects.EffectState.DONE,
     Effects.NONE: effects.EffectState.FAILED,
@@ -47,7 +49,7 @@ async def open_journal(
     entry's key. Raises `CallRefused` for somebody whose right was withdrawn meanwhile."""
     number = len(state.steps) + 1
     key = effects.effect_key(context.turn_id, number)
-    summary = {name: preview[name] for name in ("targets", "count", "bytes") if name in preview}
+    summary = {name: preview[name] for name in _KEPT if name in preview}
     summary["class"] = manifest.effect
     if manifest.undo_tool is not None:
         summary["undo_tool"] = manifest.undo_tool

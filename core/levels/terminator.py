@@ -248,7 +248,8 @@ class Terminator:
             names = _changed(record)
             what = self._named([renderer.short_path(name) for name in names], renderer.lang)
             key = f"effect.{verb_of(record.tool)}"
-            if not self.texts.has(key, renderer.lang):
+            inside = record.preview is not None and record.preview.get("parts")
+            if inside or not self.texts.has(key, renderer.lang):
                 key = "effect.other"
             line = self.texts.say(key, renderer.lang, what=what, count=max(1, len(names)))
             if effects is Effects.UNKNOWN:

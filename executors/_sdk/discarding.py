@@ -16,23 +16,27 @@ from executors._sdk.walking import tally
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
     from typing import Any
 
     from executors._sdk.call import Call
 
 
-def discard(call: Call, *, folders_only: bool = False) -> dict[str, Any]:
-    """One entry per item: `path`, `bytes` (of all in a folder), `items`, `trash` (where it is)."""
+def discard(
+    call: Call, *, folders_only: bool = False, paths: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """One entry per item: `path`, `bytes` (of all in a folder), `items`, `trash` (where it is).
+    `paths`: in place of those of the call."""
     entries: list[dict[str, Any]] = []
     gone: dict[str, str] = {}
-    paths = _distinct(call)
-    for number, path in enumerate(paths, 1):
+    found = _distinct(call, paths)
+    for number, path in enumerate(found, 1):
         try:
             entries.append(_discard(call, path, gone, folders_only))
         except (OSError, Failure) as exc:
             entries.append(_failed(path, exc))
-        if len(paths) > 1:
-            call.progress(number, len(paths))
+        if len(found) > 1:
+            call.progress(number, len(found))
     return done(
         entries,
         bytes=sum(entry.get("bytes", 0) for entry in entries),
@@ -40,7 +44,9 @@ def discard(call: Call, *, folders_only: bool = False) -> dict[str, Any]:
     )
 
 
-def foresee(call: Call, *, folders_only: bool = False) -> dict[str, Any]:
+def foresee(
+    call: Call, *, folders_only: bool = False, paths: Sequence[str] | None = None
+) -> dict[str, Any]:
     """What would go, without touching it. Raises `Failure` when nothing could.
 
     `count` and `bytes` count what is inside folders; `refused` names what would not work.
@@ -49,7 +55,7 @@ def foresee(call: Call, *, folders_only: bool = False) -> dict[str, Any]:
     count = total = 0
     going: dict[str, str] = {}
     taken: set[str] = set()
-    for path in _distinct(call):
+    for path in _distinct(call, paths):
         try:
             place = _place(call, path)
             if _above(going, place) is not None:
@@ -81,10 +87,11 @@ def foresee(call: Call, *, folders_only: bool = False) -> dict[str, Any]:
     }
 
 
-def _distinct(call: Call) -> list[str | None]:
+def _distinct(call: Call, paths: Sequence[str] | None) -> list[str | None]:
     """The paths once each, folders before what is in them."""
-    paths = [path and (path.rstrip("/") or path) for path in arg_paths(call)]
-    return sorted(dict.fromkeys(paths), key=lambda path: (path or "").count("/"))
+    wanted = arg_paths(call) if paths is None else paths
+    whole = [path and (path.rstrip("/") or path) for path in wanted]
+    return sorted(dict.fromkeys(whole), key=lambda path: (path or "").count("/"))
 
 
 def _discard(call: Call, path: object, gone: dict[str, str], folders_only: bool) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import re
 import stat
 
 from executors._sdk import making, values
-from executors._sdk.files import Place, folder, locate, look, opened
+from executors._sdk.files import Place, folder, is_top, locate, look, opened
 from executors._sdk.result import Failure
 
 TYPE_CHECKING = False
@@ -121,6 +121,18 @@ def find_or_new(call: Call, name: str) -> List:
     top = FOLDERS.get(call.lang, FOLDERS["en"])
     place = locate(call, f"{call.roots[0].rstrip('/')}/{top}/{new}/{new}.md")
     return List(new, place, [], there=False)
+
+
+def whole(call: Call, wanted: List) -> str:
+    """What is to be thrown away so that this list is gone: its folder, or the file alone where
+    the folder holds something else. Raises `Failure` not_authorized for a list that somebody
+    opened by itself: whoever may change it may not take it from them."""
+    own = wanted.place.parent
+    if is_top(call, own):
+        raise Failure("not_authorized", "the list is another person's")
+    with folder(own, listing=True) as fd, os.scandir(fd) as found:
+        alone = [one.name for one in found] == [wanted.place.name]
+    return own.path if alone else wanted.place.path
 
 
 def _places(call: Call) -> Iterator[tuple[Place, str]]:

@@ -1,8 +1,9 @@
-"""Take items out of a named list, or all of them."""
+"""Take items out of a named list, or all of them; or throw the list itself away."""
 
 from __future__ import annotations
 
 from executors._sdk import lists, making, values
+from executors._sdk.discarding import discard, foresee
 from executors._sdk.result import Failure, done
 
 TYPE_CHECKING = False
@@ -14,13 +15,22 @@ if TYPE_CHECKING:
 
 def run(call: Call) -> dict[str, Any]:
     """One entry: the list's `path`, `name`, what was `removed`, what is `missing` in it, and how
-    many `items` are left. Fails with not_found when none of them is in it."""
+    many are `left`. Fails with not_found when none of them is in it.
+
+    A list that goes as a whole goes into the trash: its `path`, `deleted` (its name), and how many
+    items it had (`lost`)."""
+    if call.args.get("whole") is True:
+        gone = _there(call)
+        result = discard(call, paths=[lists.whole(call, gone)])
+        for entry in result["entries"]:
+            entry.update(deleted=gone.name, lost=len(gone.items))
+        return result
     wanted, removed, missing = _changed(call)
     facts = {
         "name": wanted.name,
         "removed": ", ".join(removed[:30]),
         "missing": ", ".join(missing),
-        "items": len(wanted.items),
+        "left": len(wanted.items),
     }
     if not removed:
         return done([])
@@ -28,17 +38,26 @@ def run(call: Call) -> dict[str, Any]:
 
 
 def preview(call: Call) -> dict[str, Any]:
+    """`parts`: what would go out of a list that stays."""
+    if call.args.get("whole") is True:
+        return foresee(call, paths=[lists.whole(call, _there(call))])
     wanted, removed, _ = _changed(call)
     if not removed:
         return making.previewed([])
-    return making.previewed([making.foreseen(call, wanted.place, wanted.data())])
+    changed = making.foreseen(call, wanted.place, wanted.data())
+    return making.previewed([changed], parts=removed)
+
+
+def _there(call: Call) -> lists.List:
+    name = str(call.args["name"])
+    found = lists.find(call, name)
+    if found is None:
+        raise Failure("not_found", "there is no such list", path=lists.plain_name(name))
+    return found
 
 
 def _changed(call: Call) -> tuple[lists.List, list[str], list[str]]:
-    name = str(call.args["name"])
-    wanted = lists.find(call, name)
-    if wanted is None:
-        raise Failure("not_found", "there is no such list", path=lists.plain_name(name))
+    wanted = _there(call)
     if call.args.get("all") is True:
         out = list(wanted.items)
         missing: list[str] = []

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from core.messages import FinalKind
+from core.messages import FinalKind, TurnSuspended
+from tests.core.test_questions import press as press_label
+from tests.core.test_questions import said
 from tests.core.test_votes import GUEST, button, chat, press, say
 from tests.support.house import ask, open_scripted
 from tests.support.scripted_model import Rule
@@ -43,6 +46,76 @@ async def test_list_is_written_and_taken_back(
     assert closed.final_kind is FinalKind.ANSWER
     assert written == "".join(f"- {item}\n" for item in items)
     assert not path.exists()
+
+
+OUT = {"name": "spesa", "items": ["latte"]}
+WHOLE = {"name": "spesa", "whole": True}
+
+
+@pytest.mark.parametrize(
+    ("lang", "words", "args", "card", "yes", "effect"),
+    [
+        (
+            "it",
+            "togli latte dalla spesa",
+            OUT,
+            "✋ Tolgo latte da {home}.md?",
+            "Sì",
+            "Modificato: ",
+        ),
+        (
+            "en",
+            "take latte off spesa",
+            OUT,
+            "✋ Take latte out of {home}.md?",
+            "Yes",
+            "Changed: ",
+        ),
+        (
+            "it",
+            "cancella la lista spesa",
+            WHOLE,
+            "✋ Elimino {folder}?",
+            "Sì",
+            "Nel cestino: ",
+        ),
+        (
+            "en",
+            "delete the spesa list",
+            WHOLE,
+            "✋ Delete {folder}?",
+            "Yes",
+            "In the trash: ",
+        ),
+    ],
+)
+async def test_card_says_what_goes_and_the_answer_what_went(
+    tmp_path: Path, lang: str, words: str, args: dict[str, Any], card: str, yes: str, effect: str
+) -> None:
+    """Taking an item out is not told as throwing the list away, and the list comes back whole."""
+    folder = tmp_path / "notes/Liste/spesa"
+    folder.mkdir(parents=True)
+    path = folder / "spesa.md"
+    path.write_text("- latte\n- pane\n", encoding="utf-8")
+    named = {"folder": folder, "home": folder / "spesa"}
+    rules = [
+        Rule(user=words, after=0, calls=[("delete_lists", args)]),
+        Rule(user="annulla|undo", after=0, calls=[("undo_last_turn", {})]),
+        Rule(text="Ok."),
+    ]
+    async with open_scripted(tmp_path, rules, metnos_lang=lang, metnos_memory=False) as (house, _):
+        question = (await said(house, words))[-1]
+        assert isinstance(question, TurnSuspended)
+        there = path.exists()
+        closed = (await press_label(house, question, yes))[-1]
+        left = path.read_text(encoding="utf-8") if path.exists() else None
+        await ask(house, "annulla" if lang == "it" else "undo that")
+
+    assert there
+    assert question.reply.blocks[0].text == card.format(**named)
+    assert f"\n{effect}" in closed.reply.plain
+    assert left == (None if args is WHOLE else "- pane\n")
+    assert path.read_text(encoding="utf-8") == "- latte\n- pane\n"
 
 
 WROTE = [

@@ -84,6 +84,40 @@ def test_preview_promises_what_is_then_there_and_changes_nothing(
     assert undo_of(made) == foreseen["undo"]
 
 
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside a receipt"])
+def test_whole_list_goes_into_the_trash_with_its_folder_or_alone(
+    tmp_path: Path, beside: bool
+) -> None:
+    path = tmp_path / "Liste/spesa/spesa.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("- latte\n", encoding="utf-8")
+    if beside:
+        (path.parent / "scontrino.txt").write_text("12", encoding="utf-8")
+    args = {"name": "la lista della spesa", "whole": True}
+    before = snapshot(tmp_path)
+
+    foreseen = run("delete_lists", args, tmp_path, mode="preview")
+    assert snapshot(tmp_path) == before
+    made = run("delete_lists", args, tmp_path)
+
+    (way_back,) = foreseen["undo"]
+    assert made["entries"][0]["trash"] == way_back["from"]
+    assert Path(way_back["from"]).exists()
+    assert way_back["to"] == str(path if beside else path.parent)
+    assert path.parent.exists() is beside
+    assert run("read_lists", {}, tmp_path)["entries"] == []
+
+
+def test_whoever_was_given_one_list_does_not_throw_it_away(tmp_path: Path) -> None:
+    run("write_lists", {"name": "spesa", "items": ["latte"]}, tmp_path, lang="it")
+    args = {"name": "spesa", "whole": True}
+
+    made = run("delete_lists", args, tmp_path / "Liste/spesa")
+
+    assert made["error"]["code"] == "not_authorized"
+    assert (tmp_path / "Liste/spesa/spesa.md").exists()
+
+
 def test_own_words_in_the_file_stay(tmp_path: Path) -> None:
     path = tmp_path / "Lists/shopping/shopping.md"
     path.parent.mkdir(parents=True)
@@ -152,8 +186,14 @@ def test_link_in_place_of_a_list_is_none(tmp_path: Path) -> None:
         (
             "delete_lists",
             {"name": "spesa", "items": ["latte", "riso"]},
-            "Lista spesa: ho tolto latte. Non c'era: riso. Ne restano 1.",
-            "List spesa: I took out latte. Not there: riso. 1 left.",
+            "Lista spesa: ho tolto latte. Non c'era: riso. Voci rimaste: 1.",
+            "List spesa: I took out latte. Not there: riso. Items left: 1.",
+        ),
+        (
+            "delete_lists",
+            {"name": "spesa", "whole": True},
+            "Ho messo nel cestino la lista spesa (voci: 2).",
+            "I put the list spesa into the trash (items: 2).",
         ),
     ],
 )
