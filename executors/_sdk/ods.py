@@ -149,6 +149,10 @@ def _spaced(line: str) -> str:
 # -- adding to one that is there ------------------------------------------------------------------
 
 
+# How many rows above are looked at for the style of dates.
+_LOOKED_AT = 50
+
+
 def extended(
     data: bytes, table: Table, *, sheet: str | None, now: dt.datetime, anew: bool = False
 ) -> tuple[bytes, int]:
@@ -172,14 +176,64 @@ def extended(
         target.clear()
         rows = [list(table.header), *rows] if table.header else rows
     start = target.height + 1 + (1 if empty and table.header else 0)
+    dates = _Dates(document, target)
     for values in rows:
         row = Row()
         row.set_values(values)
+        for at, value in enumerate(values):
+            if isinstance(value, dt.date):
+                row.set_cell(at, dates.cell(at, value))
         target.append_row(row)
     document.meta.set_modification_date(now.replace(tzinfo=None, microsecond=0))
     saved = io.BytesIO()
     document.save(saved)
     return without_moments(saved.getvalue()), start
+
+
+class _Dates:
+    """Cells of days and moments that look as those above them. The library alone makes midnight
+    of a day, in no style, which programs then show with its hour."""
+
+    def __init__(self, document: Any, table: Any) -> None:
+        self._document = document
+        self._above: dict[tuple[int, bool], str] = {}
+        height = table.height
+        for number in range(max(0, height - _LOOKED_AT), height):
+            for at, cell in enumerate(table.get_row(number).cells):
+                if cell.type == "date" and cell.style:
+                    said = cell.get_attribute("office:date-value") or ""
+                    self._above[at, "T" in said] = cell.style
+
+    def cell(self, column: int, value: dt.date) -> Any:
+        from odfdo import Cell
+
+        long = isinstance(value, dt.datetime)
+        if isinstance(value, dt.datetime):
+            value = value.replace(microsecond=0)
+        style = self._above.get((column, long)) or self._own(long)
+        cell = Cell(text=as_written(value, comma=False), style=style)
+        cell.set_attribute("office:value-type", "date")
+        cell.set_attribute("office:date-value", value.isoformat())
+        return cell
+
+    def _own(self, long: bool) -> str | None:
+        """The name of a style of ours in this document, which is put in at first need; None where
+        the document keeps no styles."""
+        from odfdo import Element
+
+        name, parts = ("metnos-moment", _PARTS + _CLOCK) if long else ("metnos-day", _PARTS)
+        content = self._document.get_part("content")
+        if content.get_element(f'//style:style[@style:name="{name}"]') is None:
+            styles = content.get_element("//office:automatic-styles")
+            if styles is None:
+                return None
+            for xml in (
+                f'<number:date-style style:name="{name}-form">{parts}</number:date-style>',
+                f'<style:style style:name="{name}" style:family="table-cell"'
+                f' style:data-style-name="{name}-form"/>',
+            ):
+                styles.append(Element.from_tag(xml))
+        return name
 
 
 def _opened(data: bytes) -> Any:

@@ -522,3 +522,19 @@ def test_a_large_table_is_written_row_by_row():
     assert told == [5000, 10_000, 15_000, 20_000]
     book = CalamineWorkbook.from_filelike(io.BytesIO(data)).get_sheet_by_index(0)
     assert book.height == 20_001
+
+
+def test_days_added_to_ods_stay_days_and_look_as_those_above(tmp_path):
+    """The library alone writes a day as midnight, in the office suite's own form."""
+    rows = [["a", "2026-01-02", "2026-03-17T22:30:00", 1]]
+    create(tmp_path, path="f.ods", rows=rows, columns=["n", "d", "m", "k"])
+    more = [["b", "2026-04-02", "2026-04-02T10:20:30", "2026-05-05"]]
+    assert write(tmp_path, path="f.ods", rows=more)["ok"]
+
+    moment = at(2026, 4, 2, 10, 20, 30)
+    assert cells(tmp_path / "f.ods")[2] == ["b", dt.date(2026, 4, 2), moment, dt.date(2026, 5, 5)]
+    table = Document(tmp_path / "f.ods").body.get_table(0)
+    assert table is not None
+    above, added = ([cell.style for cell in table.get_row(n).cells] for n in (1, 2))
+    assert added[1:3] == above[1:3]
+    assert added[3]  # in a style of a day, where there was none above
