@@ -29,6 +29,8 @@ BlockedBy = Literal["guard", "judge"]
 _OUTBOUND_RIGHTS = frozenset({"channel:out", "mail:send", "network:http"})
 _OWN_RIGHTS = frozenset({"calendar:write"})
 
+_ADDING = frozenset({"create", "write"})
+
 _IRRECOVERABLE = re.compile(
     r"""
       \brm\s+(?:-[a-z-]+\s+)*-?[a-z-]*[rf][a-z-]*\s+(?:--\s+)?["']?(?:/|~|\$HOME)["']?\s*\*?\s*$
@@ -111,7 +113,7 @@ def judge(
     if not names_verb:
         score -= 0.3
         reasons.append("the request names no such action")
-    targets = [value for value in _leaves(args, manifest.sinks) if isinstance(value, str)]
+    targets = [value for value in _leaves(args, _named_by(manifest)) if isinstance(value, str)]
     if not any(
         target in pointed_at or is_spoken_of(target, said) or _stem_in(target, words)
         for target in targets
@@ -130,6 +132,13 @@ def judge(
     if score < threshold:
         return Verdict(False, "; ".join(reasons), score, "judge", "rules")
     return Verdict(True, "; ".join(reasons) or "ok", score, judge_kind="rules")
+
+
+def _named_by(manifest: Manifest) -> Iterable[str]:
+    """The arguments by which a person may name what is changed: the dangerous ones. What only
+    adds to something of theirs and has none is named by what it adds (`dentist Thursday at 4`)."""
+    adds = verb_of(manifest.name) in _ADDING and not manifest.sinks
+    return manifest.properties if adds else manifest.sinks
 
 
 def _names_verb(manifest: Manifest, words: set[str]) -> bool:

@@ -10,6 +10,7 @@ from core.accounts import AccountKind
 from core.catalog import prefilter
 from core.catalog.loader import Catalog
 from core.execution.context import TurnContext
+from core.levels.offhand import NOTES_EVENTS, asks, notes_event
 from core.levels.router import Traits
 from core.llm.client import ToolSpec
 from core.vocabulary import family_of, object_of, verb_of
@@ -51,6 +52,8 @@ _FIXED = 0.5
 _ROUNDED = 4
 # Points above which a request speaks of a tool beyond doubt.
 CLEARLY = 30.0
+# With these one that surely asks speaks of it clearly enough.
+_ASKED = 25.0
 # The catalogue of the host, and those of guests with different rights.
 _MOST_INDEXES = 4
 _MOST_SPECS = 2048
@@ -78,7 +81,7 @@ class Candidates:
         needed = _needed(context.request, ranked, index)
         return stable_choice(
             names,
-            _with_sources(needed, ranked, index),
+            [*_offhand(context), *_with_sources(needed, ranked, index)],
             most=k_max,
             likely=_needed(context.request, ranked, index, share=_LIKELY, kept=_LIKELY / 2),
         )
@@ -91,7 +94,8 @@ class Candidates:
         index = self._index_of(context.catalog)
         ranked = prefilter.choose(context.request, index, k_max=k_max, evidence=context.past)
         everyday = [name for name in EVERYDAY if name in names][: k_max // 2]
-        return tuple(sorted(list(dict.fromkeys([*everyday, *ranked]))[:k_max]))
+        chosen = dict.fromkeys([*everyday, *_offhand(context), *ranked])
+        return tuple(sorted(list(chosen)[:k_max]))
 
     def traits(self, context: TurnContext) -> Traits:
         """What the pre-filter sees in a request: clauses, and verbs and objects of its best."""
@@ -118,16 +122,16 @@ class Candidates:
 
     def lacking(self, context: TurnContext) -> AccountKind | None:
         """The kind of account that the person must add before this can be done: what the request
-        speaks of most clearly sleeps for want of it."""
+        asks for most clearly sleeps for want of it. One that only speaks of it lacks nothing."""
         catalog = context.catalog
-        if not catalog.dormant:
+        if not catalog.dormant or not asks(context.request):
             return None
         awake = replace(catalog, dormant={}, signature=f"{catalog.signature} awake")
         points, _ = self.relevance(replace(context, catalog=awake))
         best = max(
             points, key=lambda name: (points[name], name not in catalog.dormant), default=""
         )
-        return catalog.dormant.get(best) if points.get(best, 0.0) >= CLEARLY else None
+        return catalog.dormant.get(best) if points.get(best, 0.0) >= _ASKED else None
 
     def spec(self, catalog: Catalog, name: str, lang: str) -> ToolSpec:
         manifest = catalog.executors[name].manifest
@@ -149,6 +153,12 @@ class Candidates:
                 [executor.manifest for executor in catalog.offered.values()]
             )
         return index
+
+
+def _offhand(context: TurnContext) -> list[str]:
+    """What a request is for that has no word for it."""
+    there = NOTES_EVENTS in context.catalog.offered and notes_event(context.request)
+    return [NOTES_EVENTS] if there else []
 
 
 def _needed(

@@ -15,6 +15,7 @@ from core.catalog.manifest import Manifest
 from core.levels.alike import Said, meant, without_echoes
 from core.levels.columns import columns_in
 from core.levels.file_words import KNOWN_EXTENSIONS
+from core.levels.offhand import NOTES_EVENTS, is_question, notes_event
 from core.levels.spans import PathSpan, Spans, find_spans
 from core.vocabulary import is_foreign, verb_of
 
@@ -120,7 +121,11 @@ def make_wish(
         lambda manifest: _is_named(manifest, stems) or _has_phrase(manifest, words),
         verbs.get("find", 0.0) == 1.0,
     )
-    asked_for = {n for n, m in changing.items() if _is_asked_for(m, own, verbs, words)}
+    only_asks = is_question(request)
+    asked_for = {n for n, m in changing.items() if _is_asked_for(m, own, verbs, words, only_asks)}
+    is_note = NOTES_EVENTS in changing and not asked_for and notes_event(request)
+    if is_note:
+        asked_for = {NOTES_EVENTS}
     asked_for = asked_for if wide else meant(asked_for, manifests, said)
     trusted = {n for n in changing if wide and verb_of(n) not in DESTRUCTIVE}
     acting = frozenset(asked_for | trusted)
@@ -133,6 +138,8 @@ def make_wish(
             and (wide or _is_spoken_of(manifest, own, relevance.get(name, 0.0)))
         )
     }
+    if is_note and not wide:
+        tools = {NOTES_EVENTS: changing[NOTES_EVENTS]}
     if wide:
         clauses = MOST_CLAUSES
     elif acting and not _needs_reading(acting, verbs, dictated=bool(spans.contents)):
@@ -268,7 +275,11 @@ def _known(word: str) -> str:
 
 
 def _is_asked_for(
-    manifest: Manifest, spans: Spans, verbs: Mapping[str, float], words: Sequence[str]
+    manifest: Manifest,
+    spans: Spans,
+    verbs: Mapping[str, float],
+    words: Sequence[str],
+    only_asks: bool,
 ) -> bool:
     if is_foreign(manifest.name):
         return _has_phrase(manifest, words)
@@ -278,7 +289,7 @@ def _is_asked_for(
         return False
     if weight == 1.0 or _has_phrase(manifest, words):
         return True
-    if verb in DESTRUCTIVE:
+    if verb in DESTRUCTIVE or only_asks:  # `any new mail?` makes nothing
         return False
     if weight >= _MEANT:
         # `write hello into a.txt` sends nothing to anybody.
