@@ -20,11 +20,17 @@ from core.levels.meaning_draft import Draft
 from core.levels.meaning_pieces import Piece, pieces
 from core.levels.meaning_settle import settle
 
-_TOO_LITTLE = frozenset("how where who when why past future asked may own yours".split())
+_TOO_LITTLE = frozenset("how where who when why past future asked may own yours look take".split())
 """Traits that alone say nothing: `where have I been?`, `where are you?`"""
 
 MAX_CHARS = 600
 """Beyond this a request is a text of its own, and not compared."""
+
+_TO_SOMETHING = frozenset(
+    """delete cancel empty move copy rename add send forward reply open close download upload save
+    print share mark flag edit update archive enable disable""".split()
+)
+"""Deeds that say nothing where nothing is named: `delete it` may be anything."""
 
 ValueKind = Literal["url", "mail", "path", "number", "quoted", "name", "word"]
 
@@ -81,6 +87,8 @@ class Meaning:
         traits = self.traits if self.values else set(self.traits) - _TOO_LITTLE
         if self.moving or not (self.deeds or self.things or traits):
             return ""
+        if not (self.things or self.values or traits) and _TO_SOMETHING.issuperset(self.deeds):
+            return ""
         said = [f"{v.role}:{text}" for v, text in zip(self.values, values, strict=True)]
         return "|".join(" ".join(part) for part in (self.deeds, self.things, self.traits, said))
 
@@ -110,13 +118,20 @@ def meaning_of(text: str) -> Meaning:
 
 # Roles that tell two requests apart also where what follows is known.
 _TELLING = frozenset(
-    "with to near before after over under least most about within from at".split()
+    "with to near before after over under least most about within from at as instead".split()
 )
 # Roles that count only beside some deeds; Italian `a` and English `a` are one word.
 _SOFT = frozenset("at a of".split())
 _ARTICLES = frozenset("the my our a an this that these those".split())
+_ARTICLES_FOR = frozenset("the my our il lo la l i gli le".split())
+_AND = frozenset("e ed and nonche as_well_as poi then".split())
+_NEAR = 3
+"""How many words lie between `and` or `for` and what it stands before, at most, and one more."""
 _GIVING = frozenset("show tell send read give forward email write bring".split())
-_WHERE_TO = frozenset({"a", "in", "su", "sul", "sullo", "sulla", "on"})
+_INTO = frozenset("in nel nello nella nell nei negli nelle".split())
+_ONTO = frozenset("su sul sullo sulla sull sui sugli sulle on".split())
+_WHERE_TO = _INTO | _ONTO | {"a"}
+_ROLES_TO = {"at": "to:", "a": "to:", "to": "to:", "in": "to:", "on": "to:", "from": "from:"}
 _VALUES = frozenset({"url", "mail", "path", "number", "quoted", "name", "word"})
 
 
@@ -134,7 +149,10 @@ class _Reader:
         self._not = False
         self._role = ""
         self._joins = self._counts = self._owns = False
-        self._for = 0
+        self._for = self._for_thing = 0
+        self._and = self._shown = -9
+        self._ordered = -9
+        self._after_show = False
         self._before = ""
 
     def take(self, piece: Piece) -> None:
@@ -150,18 +168,25 @@ class _Reader:
         self._words += fold(piece.raw).split()
         match kind:
             case "little":
-                self._little("?" if piece.name == "?" else fold(piece.raw))
+                self._show(piece.name)
+                if piece.raw.lower() != "è":
+                    self._little("?" if piece.name == "?" else fold(piece.raw))
+                else:
+                    self._draft.little("e")
             case "aside":
                 self._draft.aside(piece.name)
                 self._draft.little(fold(piece.raw))
             case "weak":
-                self._draft.add_weak(piece.name)
+                self._draft.add_weak(f"{_ROLES_TO.get(self._role, '')}{piece.name}")
+                self._show("show" if piece.name == "list" else "")
             case "window":
                 self._moving = True
             case "not":
                 self._not = not self._not
                 self._draft.breaks()
             case "role":
+                if piece.name == "of" and self._ordered == self._draft.place - 1:
+                    piece = replace(piece, name="by")  # `in ordine di urgenza`
                 if piece.name == "of":
                     self._draft.ofs.add(self._draft.place)
                 if piece.name not in _SOFT:
@@ -171,17 +196,31 @@ class _Reader:
                     self._role = piece.name
                 if fold(piece.raw) in {"for", "per"}:
                     self._for = self._draft.place
+                    self._for_thing = self._draft.place
             case "number":
                 self._add(Value("number", piece.name, piece.raw, self._marked(self._role)))
                 self._words[-len(piece.raw.split()) :] = [None]
             case _:
                 self._known(kind, piece)
 
+    def _show(self, name: str) -> None:
+        """`count and list them` asks for more than `count them`."""
+        if name not in {"show", "show2"}:
+            return
+        place = self._draft.place
+        if self._draft.deeds and self._and == place - 1:
+            self._draft.trait("and_show", "")
+        self._shown = place
+
     def _little(self, word: str) -> None:
         """`a Marco` and `in Work` say where to, `Marco's` whose; articles nothing."""
+        if word in _AND:
+            if self._and != self._draft.place - 1:  # `and then` is one
+                self._after_show = self._shown == self._draft.place - 1
+            self._and = self._draft.place
         self._draft.little(word)
         if word in _WHERE_TO and not self._role:
-            self._role = word if word in {"a", "in"} else "on"
+            self._role = "a" if word == "a" else ("in" if word in _INTO else "on")
         elif self._owns and not self._values[-1].role:
             to = word in _ARTICLES and self._before in _GIVING  # `show Mum the photos`
             role = "of" if word == "s" else ("to" if to else "")
@@ -226,7 +265,14 @@ class _Reader:
         self._rest()
 
     def _known(self, kind: str, piece: Piece) -> None:
-        if kind == "thing" and self._role == "by":
+        if kind == "action" and self._after_show and self._and == self._draft.place - 1:
+            self._draft.trait("show_and", "")
+        if kind == "thing" and self._draft.things and self._is_joined():
+            self._draft.trait("and", "")
+            self._draft.traits[-1].of = "*"
+        if kind == "thing" and self._role == "by" and self._is_for(piece):
+            self._draft.add(kind, self._marked(f"for:{piece.name}"), piece.said, piece.lang)
+        elif kind == "thing" and self._role == "by":
             # `by sender` tells how, wherever it stands.
             self._draft.trait(self._marked(f"by:{piece.name}"), piece.lang)
         elif kind == "action" and self._is_to_do(piece):
@@ -246,6 +292,21 @@ class _Reader:
             elif kind == "action" and piece.said[0] == "chi":
                 self._draft.trait("who", "")
         self._rest()
+        if kind == "action" and piece.name == "sort":
+            if piece.said[-1] in {"ordine", "order"}:
+                self._ordered = self._draft.place
+            elif piece.said[-2:] == ("order", "of"):
+                self._role = "by"
+
+    def _is_joined(self) -> bool:
+        """`files and folders`, not `files in folders`."""
+        last = self._draft.things[-1].place
+        return last < self._and and self._draft.place - self._and <= _NEAR
+
+    def _is_for(self, piece: Piece) -> bool:
+        """`for the project`, `per la riunione`: not how, but what for."""
+        apart = self._draft.place - self._for_thing
+        return self._for_thing > 0 and apart <= _NEAR and piece.said[0] in _ARTICLES_FOR
 
     def _is_to_do(self, piece: Piece) -> bool:
         """`are there notes to delete?`, `note da eliminare`: which ones, and no order."""
@@ -273,7 +334,7 @@ class _Reader:
         return f"not:{name}" if self._not else name
 
     def _rest(self) -> None:
-        self._not, self._role, self._for = False, "", 0
+        self._not, self._role, self._for, self._for_thing = False, "", 0, 0
 
     def meaning(self) -> Meaning:
         if self._not or self._role in _DANGLING:

@@ -4,6 +4,7 @@ something only beside some things. Pure."""
 from __future__ import annotations
 
 from core.levels.meaning_draft import Draft
+from core.levels.meaning_number import ONE
 from core.levels.meaning_said import drop, each, plain, rename, swap
 
 # Deeds that only help another, and what they are alone.
@@ -37,6 +38,17 @@ _ORDERS = {
     "chronological": "by:day_date",
     "size_order": "by:size",
 }
+# Of these what is free, left, available and unused is the same.
+_ROOM = frozenset("space disk memory slot parking computer battery".split())
+_UNUSED = ("left", "available", "unused")
+_BY_ITSELF = ("scheduled", "automatic")
+_RECURS = ("recurring", "active")
+# To check these is to look at them.
+_LOOKED_AT = frozenset(
+    """mail message notification reminder task event meeting news calendars contact telegram
+    newsletter feed shopping_list weather forecast temperature time date here address city battery
+    space memory disk cpu process uptime rain snow wind humidity alarm timer""".split()
+)
 _SET_UP = frozenset("reminder task alarm timer contact event".split())
 # Whose it is counts: what is mine is another than what is here.
 _PERSONAL = frozenset(
@@ -54,6 +66,7 @@ def settle_same(draft: Draft) -> None:
             draft.trait("unread", "")
         rename(things, {"unread_mail": "mail"})
         names = {plain(said.name) for said in things}
+    _settle_tasks(draft, names)
     if not things and not draft.kinds:
         _settle_nothing(draft)
     if len(things) == 2 and things[0].name == "name" and things[1].name in _LISTED and not deeds:
@@ -84,11 +97,32 @@ def settle_same(draft: Draft) -> None:
         deeds[:] = ["summarise"]
         draft.asides.discard("say")
     if draft.has("unread", traits):
-        drop(traits, "free")
+        drop(traits, "left")
+    if names & _ROOM:
+        rename(
+            traits, dict.fromkeys(_UNUSED, "free") | {f"not:{one}": "not:free" for one in _UNUSED}
+        )
     if names & {"sender", "recipient"}:
         drop(traits, "who")
     _settle_labels(draft)
     _settle_order_words(draft)
+
+
+def _settle_tasks(draft: Draft, names: set[str]) -> None:
+    """Tasks are planned and recur; what is going on is active, or runs."""
+    traits = draft.traits
+    if names == {"homework"} and {said.name for said in traits} & {*_BY_ITSELF, *_RECURS}:
+        rename(draft.things, {"homework": "task"})
+        names = {"task"}
+    if names <= {"task"}:
+        rename(traits, dict.fromkeys(_BY_ITSELF, "recurring"))
+        rename(traits, {f"not:{one}": "not:recurring" for one in _BY_ITSELF})
+    if names == {"reminder"}:
+        rename(traits, {"ongoing": "active"})
+    elif names == {"process"}:
+        rename(traits, {"ongoing": "running", "going": "running"})
+    if draft.deeds in (["clear"], ["clean"]) and names == {"trash"}:
+        draft.deeds[:] = ["empty"]
 
 
 def _settle_labels(draft: Draft) -> None:
@@ -112,7 +146,10 @@ def _settle_nothing(draft: Draft) -> None:
     traits = draft.traits
     if draft.has("duplicate", traits):
         draft.things.append(draft.said("file", ""))
-        draft.nouns.append(("file", *draft.words.get("duplicate", ("", ""))))
+        before, word = draft.words.get("duplicate", ("", ""))
+        draft.nouns.append(("file", before, word))
+        if before in ONE | ({"a"} if draft.english > 0 else set()) and not draft.asks:
+            draft.trait("one", "")
     elif draft.has("recurring", traits) and not draft.deeds:
         names = [said.name for said in traits]
         if names.count("recurring") > 1 or "all" in names:
@@ -199,6 +236,13 @@ def settle_asides(draft: Draft) -> None:
         drop(traits, "one")
     if "say" in asides:
         draft.trait("say", "")
+    seen = names and (names <= _LOOKED_AT or draft.has("duplicate", traits))
+    if "look" in asides and not seen:
+        draft.trait("look", "")
+    if "take" in asides and not (seen or names & _IN_LETTERS):
+        draft.trait("take", "")
+    if not deeds:
+        drop(traits, "and_show", "show_and")
     said = {one.name for one in traits}
     if said & _BOUNDING:
         rename(traits, {"every": "all"})

@@ -108,6 +108,8 @@ def _phrases(run: Sequence[_Word], words: MeaningWords) -> Iterator[Piece]:
             texts[at + size], texts[at] = "the", "the"
         elif _is_called(run, at):
             texts[at] = "oh"
+        if _is_bare(texts, at, words):
+            yield Piece("trait", "bare", "", ("bare",))
         if texts[at] == "a" and run[at].ends and at:
             yield Piece("word", "a", run[at].raw)  # `folder a`
             return
@@ -168,6 +170,27 @@ def _is_called(run: Sequence[_Word], at: int) -> bool:
     if run[at].text not in _CALLED or not (at == 0 or run[at - 1].stops):
         return False
     return run[at].stops or (at + 1 == len(run) and at > 0)
+
+
+_EITHER = frozenset(
+    """open read empty duplicate free complete clean clear close zip backup archive download save
+    update share call play forward copy record filter print book post""".split()
+)
+_BOUND = _ARTICLES | frozenset("these those any every each our his her its their".split())
+
+
+def _is_bare(texts: Sequence[str], at: int, words: MeaningWords) -> bool:
+    """`open files`: which ones, or what to do. With `the` between there is no doubt."""
+    if at or texts[0] not in _EITHER or len(texts) < 2 or texts[1] in _BOUND:
+        return False
+    deed, phrase = words.at(texts, 0), words.at(texts, 1)
+    return (
+        deed is not None
+        and deed.kind == "action"
+        and len(deed.words) == 1
+        and phrase is not None
+        and phrase.kind in {"thing", "trait", "degree"}
+    )
 
 
 def _apart(texts: Sequence[str], at: int) -> int:

@@ -13,7 +13,7 @@ ASKING = frozenset(
 
 TRANSFERS = frozenset(
     """move copy send forward reply share convert translate write add upload download save rename
-    extract update create remind compress archive tell call""".split()
+    extract update create remind compress archive tell call print edit""".split()
 )
 """Deeds with a beginning and an end, for which `from` and `to` are never of no account."""
 

@@ -51,7 +51,8 @@ def settle_things(draft: Draft) -> None:
     else:
         each(things, lambda name: name.replace("at:", "").replace("from:", ""))
     each((*things, *traits, *draft.degrees), lambda name: name.replace("not:with:", "not:"))
-    each(traits, lambda name: name.removeprefix("with:"))
+    if not draft.transfers:  # `share the list with the family`
+        each(traits, lambda name: name.removeprefix("with:"))
     names = {said.name for said in things}
     if "message" in names and names & {"from:mail", "to:mail"} and not draft.transfers:
         rename(things, {"from:mail": "mail", "to:mail": "mail"})
@@ -142,6 +143,8 @@ def _measured(draft: Draft) -> str:
 def settle_order(draft: Draft) -> None:
     """In which order things are wanted, and which end of it."""
     traits, degrees = draft.traits, draft.degrees
+    if draft.has("process", draft.things) or draft.has("by:memory", traits):
+        rename(degrees, {"uses_most": "heaviest", "uses_least": "lightest"})
     each(degrees, lambda name: plain(name) if not name.startswith("not:") else name)
     said_ends = [one.name for one in degrees]
     ordered = (

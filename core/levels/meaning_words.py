@@ -33,7 +33,7 @@ class MeaningWords:
         self._exact: dict[str, list[Phrase]] = {}
         self._open: dict[str, list[Phrase]] = {}
         self.known: set[str] = set()
-        self.prefixes: set[str] = set()
+        self.prefixes: dict[str, set[str]] = {}
         self.heads: set[str] = set()
         for kind, concepts in table.items():
             for name, said in concepts.items():
@@ -53,14 +53,16 @@ class MeaningWords:
             self._exact.setdefault(first, []).append(phrase)
         for word in phrase.words:
             if word.endswith("*"):
-                self.prefixes.add(word[:-1])
+                self.prefixes.setdefault(word[:-1], set()).add(phrase.kind)
                 self.heads.add(word[:-1][:_HEAD])
             else:
                 self.known.add(word)
 
     def knows(self, word: str) -> bool:
         return word in self.known or any(
-            word[:n] in self.prefixes for n in range(3, len(word) + 1)
+            _fits(kind, f"{word[:n]}*", word)
+            for n in range(3, len(word) + 1)
+            for kind in self.prefixes.get(word[:n], ())
         )
 
     def at(self, words: Sequence[str], start: int) -> Phrase | None:
@@ -70,7 +72,10 @@ class MeaningWords:
             size = len(phrase.words)
             if best is not None and (size, _weight(phrase)) <= (len(best.words), _weight(best)):
                 continue
-            if start + size <= len(words) and all(map(_fits, phrase.words, words[start:])):
+            if start + size <= len(words) and all(
+                _fits(phrase.kind, *both)
+                for both in zip(phrase.words, words[start:], strict=False)
+            ):
                 best = phrase
         return best
 
@@ -86,8 +91,25 @@ def _weight(phrase: Phrase) -> int:
     return sum(len(word) for word in phrase.words) - sum("*" in word for word in phrase.words)
 
 
-def _fits(pattern: str, word: str) -> bool:
-    return word.startswith(pattern[:-1]) if pattern.endswith("*") else word == pattern
+def _fits(kind: str, pattern: str, word: str) -> bool:
+    if not pattern.endswith("*"):
+        return word == pattern
+    if not word.startswith(pattern[:-1]):
+        return False
+    ending = word[len(pattern) - 1 :]
+    if kind == "action":
+        return _OF_NOUNS.fullmatch(ending) is None
+    return kind not in _INFLECTED or _INFLECTION.fullmatch(ending) is not None
+
+
+# What `*` stands for behind nouns and adjectives; another ending makes another word.
+_INFLECTED = frozenset({"thing", "trait", "degree", "number", "not"})
+_INFLECTION = re.compile(r"[aeiou]?|h[ei]|i[aeo]|s|es")
+# Behind a verb these make a noun of it: `prenot-azioni` are things, and ask for nothing.
+_OF_NOUNS = re.compile(
+    r"[aei]?(?:zion[ei]|sion[ei]|ment[oi]|t?or[ei]|tric[ei]|tur[ae]|bil[ei]|bilita|tiv[aoei]|nz[ae]"
+    r"|ist[aei]|tori[oa])"
+)
 
 
 # -- words of two kinds ---------------------------------------------------------------------------
