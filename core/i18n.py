@@ -14,7 +14,9 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -55,6 +57,21 @@ def _zones() -> Mapping[str, tuple[str, ...]]:
     return {name: tuple(sorted(zones)) for name, zones in found.items()} | {"utc": ("UTC",)}
 
 
+@lru_cache(maxsize=8)
+def _messages(data: bytes, lang: str) -> tuple[Mapping[str, tuple[str, ...]], int]:
+    """What a `messages.po` says, and how many plural forms it has. Kept by its bytes: each is
+    read once in a process."""
+    catalog = read_po(BytesIO(data), locale=lang)
+    messages = {
+        (m.id if isinstance(m.id, str) else m.id[0]): (
+            (m.string,) if isinstance(m.string, str) else tuple(m.string)
+        )
+        for m in catalog
+        if m.id and m.string
+    }
+    return MappingProxyType(messages), catalog.num_plurals
+
+
 def _plain(name: str) -> str:
     folded = unicodedata.normalize("NFKD", name.casefold())
     kept = "".join(c for c in folded if not unicodedata.combining(c))
@@ -83,20 +100,11 @@ class Texts:
 
         Raises `TextMissing` when there is none, since nothing could be said to anybody.
         """
-        messages: dict[str, dict[str, tuple[str, ...]]] = {}
+        messages: dict[str, Mapping[str, tuple[str, ...]]] = {}
         plural: dict[str, Any] = {}
         for path in sorted(root.glob("*/messages.po")):
             lang = path.parent.name
-            with path.open("rb") as file:
-                catalog = read_po(file, locale=lang)
-            plural[lang] = catalog.num_plurals
-            messages[lang] = {
-                (m.id if isinstance(m.id, str) else m.id[0]): (
-                    (m.string,) if isinstance(m.string, str) else tuple(m.string)
-                )
-                for m in catalog
-                if m.id and m.string
-            }
+            messages[lang], plural[lang] = _messages(path.read_bytes(), lang)
         if not messages:
             raise TextMissing("no locales found")
         return cls(messages, strict, plural)

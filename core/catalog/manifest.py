@@ -15,6 +15,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from core.catalog.manifest_fields import (
@@ -78,8 +79,9 @@ _WORD = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 _PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?", re.ASCII)
 
 
+@lru_cache(maxsize=256)
 def parse_manifest(data: bytes, *, folder: str) -> Manifest:
-    """Read the manifest of the executor in `folder`.
+    """Read the manifest of the executor in `folder`. The same bytes give the same object.
 
     Raises `ManifestInvalid` whose detail is one English sentence for whoever writes executors and
     whose `params["reason"]` is bad_toml, bad_manifest, name_mismatch, bad_name or path_escape.

@@ -5,8 +5,7 @@ Everything goes through the real setup: a generated owner key, real signatures, 
 
 from __future__ import annotations
 
-import atexit
-import shutil
+import os
 import tempfile
 import tomllib
 from functools import cache
@@ -112,8 +111,7 @@ def signed_home(tmp_path: Path, **values: Any) -> Settings:
     staging runs once in a test run; the homes of one run are copies and share the owner's key.
     """
     settings = home_settings(tmp_path, **values)
-    shutil.copytree(_staged_once(), settings.metnos_home, dirs_exist_ok=True)
-    settings.metnos_home.chmod(0o700)
+    _put_staged(settings.metnos_home)
     return settings
 
 
@@ -121,14 +119,38 @@ def prepare_home(home: Path) -> None:
     """Put the staged executors of this test run into a home that has none yet, as its first start
     would: staging them anew for each home is most of what a small test costs."""
     if not home.exists():
-        shutil.copytree(_staged_once(), home)
-        home.chmod(0o700)
+        _put_staged(home)
+
+
+def _put_staged(home: Path) -> None:
+    """Write the staged home of this test run there: a third of what copying its files costs."""
+    folders, files = _staged_once()
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    home.chmod(0o700)
+    for folder in folders:
+        (home / folder).mkdir(mode=0o700, exist_ok=True)
+    base = f"{home}/"
+    for name, data in files:
+        handle = os.open(base + name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            os.write(handle, data)
+        finally:
+            os.close(handle)
 
 
 @cache
-def _staged_once() -> Path:
-    scratch = Path(tempfile.mkdtemp(prefix="metnos-home-"))
-    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+def _staged_once() -> tuple[tuple[str, ...], tuple[tuple[str, bytes], ...]]:
+    """The folders of a staged home, outer ones first, and its files with what they hold."""
+    with tempfile.TemporaryDirectory(prefix="metnos-home-") as scratch:
+        home = _staged_in(Path(scratch))
+        below = sorted(home.rglob("*"))
+        return (
+            tuple(p.relative_to(home).as_posix() for p in below if p.is_dir()),
+            tuple((p.relative_to(home).as_posix(), p.read_bytes()) for p in below if p.is_file()),
+        )
+
+
+def _staged_in(scratch: Path) -> Path:
     settings = home_settings(scratch)
     report = stage_tree(settings, scratch / "release")
     assert not report.refused, report.refused
