@@ -54,7 +54,7 @@ def _findings(session: Session, *, offline: bool) -> Iterator[Finding]:
         yield Finding("settings", State.FAULT, message, "${EDITOR:-nano} .env")
         return
     yield from Doctor(console, settings).local()
-    yield from check_servers(Doctor(console, settings))
+    yield from check_servers(Doctor(console, settings), ask=not offline)
     if not offline:
         yield from asyncio.run(_far(console, settings))
 

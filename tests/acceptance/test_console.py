@@ -24,8 +24,9 @@ from starlette.routing import Route
 from bot.console import guard, pages, rules
 from bot.console.app import build_app
 from bot.console.ports import Missing, Page
+from core.catalog.foreign import SeenTool
 from core.messages import Role
-from core.store import actors, plan_cache
+from core.store import actors, mcp, plan_cache
 from core.store import console as console_store
 from core.store.console import AT_MOST, IDLE_FOR, LINK_TTL
 from core.store.leaving import revoke
@@ -608,6 +609,12 @@ async def _keep_beside(console: Console, text: str) -> None:
         for table in ("chats", "visitors", "grants", "mandates", "recipients", "unreachable"):
             sql = hoard.ROWS[table]
             await tx.execute(sql, {k: v for k, v in values.items() if f":{k}" in sql})
+        await tx.execute(
+            "INSERT OR IGNORE INTO mcp_servers VALUES ('words', :host, '[]', :canary, '[]', :now)",
+            {name: values[name] for name in ("host", "canary", "now")},
+        )
+        seen = SeenTool(text, text, {"type": "object", "properties": {text: {}}}, text)
+        await mcp.saw(tx, "words", [seen])
     async with console.house.stores.memory.write() as tx:
         for table in ("champions", "observations", "anti_autopaths"):
             sql = hoard.ROWS[table]

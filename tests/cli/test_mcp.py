@@ -120,3 +120,30 @@ def test_approvals_that_cannot_be(cli: Cli, server: Path) -> None:
         ran = cli("mcp", "approve", "raw", *words)
         assert (ran.status, said in ran.err) == (2, True), ran
     assert listed(cli) == {"echo": "new", "odd": "new"}
+
+
+@pytest.mark.parametrize(
+    ("lang", "said"), [("it", "non risponde"), ("en", "does not answer")], ids=["it", "en"]
+)
+def test_the_doctor_asks_each_server_unless_it_stays_offline(
+    cli: Cli, server: Path, lang: str, said: str
+) -> None:
+    cli.env(METNOS_LANG=lang)
+    for name in ("raw", "other"):
+        assert cli("mcp", "add", name, "--", *raw_argv(server)).status == 0
+    assert cli("mcp", "approve", "raw", "echo", "--effect", "pure").status == 0
+
+    def findings(*words: str) -> list[dict[str, Any]]:
+        checks = json.loads(cli("doctor", "--json", *words).out)["checks"]
+        return [one for one in checks if one["check"] == "mcp"]
+
+    lists(server, tool("echo", HOSTILE))
+    changed = {one["message"].split("»")[0].split("”")[0]: one for one in findings()}
+    (server / "tools.json").unlink()
+    offline, asked = findings("--offline"), findings()
+
+    assert sorted(one["state"] for one in changed.values()) == ["fault", "info"]
+    assert not any(said in one["message"] for one in [*changed.values(), *offline])
+    assert [one["state"] for one in asked] == ["fault", "fault"]
+    assert all(said in one["message"] and "\x1b" not in one["message"] for one in asked)
+    assert [one["mend"] for one in asked] == ["metnos mcp tools other", "metnos mcp tools raw"]

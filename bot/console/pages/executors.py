@@ -1,10 +1,12 @@
-"""The programs that may run, what each may touch, and which are refused and why."""
+"""The programs that may run, what each may touch, and which are refused and why; beside them the
+tools of connected servers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from bot.console.pages.servers import connected
 from bot.console.ports import Outcome, Page, Shown, Visit
 from core.catalog.loaded import LoadedExecutor
 from core.execution.cage.packages import PackageMissing, resolve
@@ -55,6 +57,7 @@ async def listed(visit: Visit) -> Outcome:
                 }
                 for one in catalog.rejected
             ],
+            "servers": await connected(visit),
             "count": len(programs),
             "sdk": catalog.sdk.version,
             "signature": catalog.signature,
