@@ -33,6 +33,7 @@ FIGURES = {
     "start": ("start_to_first_poll.median_ms", "first_turn.median_ms"),
     "memory": ("idle_mb", "after_turns_mb"),
     "documents": ("sha256.ratio", "spreadsheet.both_s", "spreadsheet.read_s"),
+    "find": ("find_files.median_s", "list_dirs.progress", "stop.child_ended_s", "stop.told_s"),
     "mail": ("newest.median_s", "child_mb", "own_mb"),
     "console": ("rows", "pages./turns.median_ms", "pages./actors.p95_ms", "pages./effects.bytes"),
 }

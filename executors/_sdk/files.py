@@ -118,6 +118,29 @@ def is_closed(call: Call, place: Place) -> bool:
     )
 
 
+def closed_in(call: Call, here: Place) -> Callable[[str], bool]:
+    """`is_closed` of what stands in the folder `here`, asked by name: for long walks, since what
+    is the same for all of a folder is looked up once."""
+    closed = call.closed
+    above = {part.casefold() for part in here.parts}
+    names = frozenset(closed.get("names", ()))
+    if not names.isdisjoint(above) or any(
+        Place(tree, ()).holds(here) and Place(here.root, ()).holds(Place(tree, ()))
+        for tree in closed.get("trees", ())
+    ):
+        return lambda _: True
+    lasts = {last for first, last in closed.get("files", ()) if first in above or first == last}
+    trees = [tree.rstrip("/").rpartition("/") for tree in closed.get("trees", ())]
+    top = here.path.rstrip("/")
+    exact = {name for folder, _, name in trees if folder == top}
+    shut = names | lasts
+
+    def is_shut(name: str) -> bool:
+        return name.casefold() in shut or name in exact
+
+    return is_shut
+
+
 def tops(call: Call) -> list[Place]:
     """The roots as places, without those that are seen anyway from another one."""
     places = [Place(root, ()) for root in dict.fromkeys(call.roots)]

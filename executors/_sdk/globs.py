@@ -37,22 +37,34 @@ class Patterns:
     def __init__(self, patterns: Sequence[str]) -> None:
         written = [one.strip() for one in patterns if one.strip()]
         self.wants_hidden = any(_is_hidden_name(one.rpartition("/")[2]) for one in written)
-        self._rules: list[list[re.Pattern[str] | None]] = []
+        rules: list[list[re.Pattern[str] | None]] = []
         for one in written:
-            for plain in _spread(one)[: MAX_PATTERNS - len(self._rules)]:
-                self._rules.append(_rule(plain))
+            rules += [_rule(plain) for plain in _spread(one)[: MAX_PATTERNS - len(rules)]]
+        self._by_name: list[re.Pattern[str]] = []
+        self._by_path: list[list[re.Pattern[str] | None]] = []
+        for rule in rules:
+            only = rule[0] if len(rule) == 1 else None
+            if only is None:
+                self._by_path.append(rule)
+            else:
+                self._by_name.append(only)
 
     def match(self, parts: Sequence[str]) -> bool:
         """Whether a file, as its path components under the searched folder, is meant.
 
         A pattern without a slash speaks of the name alone.
         """
-        if not self._rules:
+        if not self._by_name and not self._by_path:
             return True
+        if parts and self._by_name:
+            name = _fold(parts[-1])
+            for rule in self._by_name:
+                if rule.match(name):
+                    return True
+        if not self._by_path:
+            return False
         folded = [_fold(part) for part in parts]
-        return any(
-            _matches(rule, folded if len(rule) > 1 else folded[-1:]) for rule in self._rules
-        )
+        return any(_matches(path, folded) for path in self._by_path)
 
 
 def _is_hidden_name(name: str) -> bool:
@@ -118,4 +130,6 @@ def _past_folders(rule: list[re.Pattern[str] | None], reached: set[int]) -> set[
 
 
 def _fold(text: str) -> str:
+    if text.isascii():
+        return text.casefold()
     return unicodedata.normalize("NFC", text).casefold()

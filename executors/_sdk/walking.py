@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 
 from executors._sdk.files import (
     TEMPORARY,
     Place,
+    closed_in,
     folder,
-    is_closed,
     kind_of,
     locate,
     look,
@@ -24,21 +25,44 @@ if TYPE_CHECKING:
     from executors._sdk.call import Call
 
 MAX_DEPTH = 200
+# Well inside the timeout of the programs that walk: what was seen by then is better than nothing.
+TIME_BUDGET_S = 20.0
+_LOOK_UP_EVERY = 500
+
+
+class Pace:
+    """How far a long walk is, told to the person, and when its time is up."""
+
+    def __init__(self, call: Call, *, budget_s: float = TIME_BUDGET_S) -> None:
+        self._call = call
+        self._until = time.monotonic() + budget_s
+        self._steps = 0
+        self.over = False
+
+    def step(self, done: int, total: int | None = None) -> bool:
+        """One thing more was looked at, and `done` is how far it is; whether time is left."""
+        self._steps += 1
+        return self._steps % _LOOK_UP_EVERY != 0 or self.tell(done, total)
+
+    def tell(self, done: int, total: int | None = None) -> bool:
+        """Tell how far it is now; whether there is time left."""
+        self._call.progress(done, total)
+        self.over = self.over or time.monotonic() > self._until
+        return not self.over
 
 
 class Found:
-    """Something a walk came across; `info` is of the thing itself, a link as a link."""
+    """Something a walk came across; `info` is of the thing itself, a link as a link.
 
-    __slots__ = ("info", "place")
+    `kind`: file, dir, link or other.
+    """
+
+    __slots__ = ("info", "kind", "place")
 
     def __init__(self, place: Place, info: os.stat_result) -> None:
         self.place = place
         self.info = info
-
-    @property
-    def kind(self) -> str:
-        """file, dir, link or other."""
-        return kind_of(self.info)
+        self.kind = kind_of(info)
 
 
 class Walk:
@@ -101,12 +125,13 @@ class Walk:
 
     def _scan(self, here: Place) -> list[Found]:
         found = []
+        is_shut = None if self.call is None else closed_in(self.call, here)
         with folder(here, listing=True) as fd, os.scandir(fd) as listing:
             for entry in listing:
                 name = entry.name
                 if self.skip and (name == self.skip or name.startswith(TEMPORARY)):
                     continue
-                if self.call is not None and is_closed(self.call, here.child(name)):
+                if is_shut is not None and is_shut(name):
                     continue
                 if self.names == "text" and not _is_text(name):
                     self.unnamed += 1
@@ -140,9 +165,11 @@ def searched(call: Call, asked: object) -> list[Place]:
     return [base]
 
 
-def tally(place: Place, info: os.stat_result, *, skip: str) -> tuple[int, int]:
+def tally(
+    place: Place, info: os.stat_result, *, skip: str, teller: Call | None = None
+) -> tuple[int, int]:
     """How many items and bytes go with the thing at `place`: a folder counts what is in it, files
-    and all, and at least as one."""
+    and all, and at least as one. `teller`: the call that tells the person how far it is."""
     if not stat.S_ISDIR(info.st_mode):
         return 1, info.st_size
     count = size = 0
@@ -151,12 +178,16 @@ def tally(place: Place, info: os.stat_result, *, skip: str) -> tuple[int, int]:
             if one.kind != "dir":
                 count += 1
                 size += one.info.st_size
+                if teller is not None and count % _LOOK_UP_EVERY == 0:
+                    teller.progress(count)
     except OSError:  # a folder that may not be listed can still be moved as a whole
         return 1, 0
     return max(1, count), size
 
 
 def _is_text(name: str) -> bool:
+    if name.isascii():
+        return True
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 
 from executors._sdk.files import folder, moment
 from executors._sdk.globs import Patterns
 from executors._sdk.result import Failure, done, item
-from executors._sdk.walking import Found, Walk, searched
+from executors._sdk.walking import Found, Pace, Walk, searched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 
     from executors._sdk.call import Call
 
-TIME_BUDGET_S = 20.0
-PROGRESS_EVERY = 500
 MAX_RESULTS = 5000
 
 
@@ -32,21 +29,16 @@ def run(call: Call) -> dict[str, Any]:
     empty = call.args.get("empty") is True
     most = min(call.args.get("max_results") or 1000, MAX_RESULTS)
     entries: list[dict[str, Any]] = []
-    available = seen = closed = 0
-    in_time = True
-    stop_at = time.monotonic() + TIME_BUDGET_S
+    available = closed = 0
+    pace = Pace(call)
     for base in bases:
         hidden = patterns.wants_hidden or any(part.startswith(".") for part in base.parts)
         walk = Walk(
             base, skip=call.trash_name, hidden=hidden, may_be_closed=len(bases) > 1, call=call
         )
         for found in walk:
-            seen += 1
-            if seen % PROGRESS_EVERY == 0:
-                call.progress(available)
-                if time.monotonic() > stop_at:
-                    in_time = False
-                    break
+            if not pace.step(available):
+                break
             if found.kind != "dir" or (found.place.name.startswith(".") and not hidden):
                 continue
             if not patterns.match(found.place.parts[len(base.parts) :]):
@@ -58,16 +50,16 @@ def run(call: Call) -> dict[str, Any]:
             if len(entries) < most:
                 entries.append(_entry(found, items))
         closed += walk.closed
-        if not in_time:
+        if pace.over:
             break
     metadata: dict[str, Any] = {
         "used": len(entries),
         "available": available,
-        "truncated": len(entries) < available or not in_time,
+        "truncated": len(entries) < available or pace.over,
     }
     if closed:
         metadata["unreadable_folders"] = closed
-    if not in_time:
+    if pace.over:
         metadata["incomplete"] = True
     return done(entries, **metadata)
 

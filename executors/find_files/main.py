@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 from executors._sdk.files import Place, moment
 from executors._sdk.globs import Patterns
 from executors._sdk.result import done, item
-from executors._sdk.walking import Found, Walk, searched
+from executors._sdk.walking import Found, Pace, Walk, searched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,9 +13,6 @@ if TYPE_CHECKING:
 
     from executors._sdk.call import Call
 
-# Well inside the manifest's timeout: what was found by then is better than nothing.
-TIME_BUDGET_S = 20.0
-PROGRESS_EVERY = 500
 MAX_RESULTS = 5000
 
 
@@ -32,9 +27,8 @@ def run(call: Call) -> dict[str, Any]:
     most = min(call.args.get("max_results") or 1000, MAX_RESULTS)
     chosen = _Chosen(call)
     entries: list[dict[str, Any]] = []
-    available = total_bytes = seen = closed = 0
-    in_time = True
-    stop_at = time.monotonic() + TIME_BUDGET_S
+    available = total_bytes = closed = 0
+    pace = Pace(call)
     for base in bases:
         hidden = patterns.wants_hidden or any(part.startswith(".") for part in base.parts)
         walk = Walk(
@@ -46,12 +40,8 @@ def run(call: Call) -> dict[str, Any]:
             call=call,
         )
         for found in walk:
-            seen += 1
-            if seen % PROGRESS_EVERY == 0:
-                call.progress(available)
-                if time.monotonic() > stop_at:
-                    in_time = False
-                    break
+            if not pace.step(available):
+                break
             if found.kind != "file" or (found.place.name.startswith(".") and not hidden):
                 continue
             if not chosen.by_facts(found) or not patterns.match(_beneath(base, found)):
@@ -61,19 +51,19 @@ def run(call: Call) -> dict[str, Any]:
             if len(entries) < most:
                 entries.append(_entry(found))
         closed += walk.closed
-        if not in_time:
+        if pace.over:
             break
     metadata: dict[str, Any] = {
         "used": len(entries),
         "available": available,
-        "truncated": len(entries) < available or not in_time,
+        "truncated": len(entries) < available or pace.over,
         "total_bytes": total_bytes,
     }
     if len(bases) == 1:
         metadata["base_path"] = bases[0].path
     if closed:
         metadata["unreadable_folders"] = closed
-    if not in_time:
+    if pace.over:
         metadata["incomplete"] = True
     return done(entries, **metadata)
 

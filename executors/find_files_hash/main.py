@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
+from hashlib import blake2b
 
 from executors._sdk.digest import digest_of
 from executors._sdk.files import moment, opened
 from executors._sdk.globs import Patterns
 from executors._sdk.result import Failure, done, item
-from executors._sdk.walking import Found, Walk, searched
+from executors._sdk.walking import Found, Pace, Walk, searched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 MAX_RESULTS = 5000
 # Well inside the manifest's timeout: what was compared by then is better than nothing.
 TIME_BUDGET_S = 240.0
-PROGRESS_EVERY = 500
 # Files that differ nearly always differ here.
 _START = 1 << 16
 
@@ -34,34 +33,35 @@ def run(call: Call) -> dict[str, Any]:
     done to all entries leaves one of each. With `other_paths` copies are only what lies in these
     and equals a file of `base_path`. Empty files, links and the trash are passed over.
     """
-    clock = _Clock(call)
+    pace = Pace(call, budget_s=TIME_BUDGET_S)
     bases = searched(call, call.args.get("base_path"))
     others = [searched(call, path)[0] for path in call.args.get("other_paths") or ()]
     _check_apart(bases, others)
     patterns = Patterns(call.args.get("patterns") or ())
-    files = _Files(call, patterns, clock)
+    files = _Files(call, patterns, pace)
     files.collect(bases, side=0, shared=len(bases) > 1)
     files.collect(others, side=1, shared=False)
-    groups = list(_equal(files.candidates(across=bool(others)), files, clock))
+    groups = _equal(files.candidates(across=bool(others)), files, pace)
     wanted = call.args.get("different_names") is True
-    entries: list[dict[str, Any]] = []
-    for group in groups:
-        entries += _copies(group, across=bool(others), different_names=wanted)
-    entries.sort(key=lambda entry: entry["path"])
+    copies: list[tuple[_File, _File, str]] = []
+    for digest, group in groups:
+        pairs = _copies(group, across=bool(others), different_names=wanted)
+        copies += [(copy, original, digest) for copy, original in pairs]
+    copies.sort(key=lambda one: one[0].place.path)
     most = min(call.args.get("max_results") or 1000, MAX_RESULTS)
     metadata: dict[str, Any] = {
-        "used": min(len(entries), most),
-        "available": len(entries),
-        "truncated": len(entries) > most or clock.over,
-        "groups": len({entry["same_as"] for entry in entries}),
-        "total_bytes": sum(entry["size"] for entry in entries),
+        "used": min(len(copies), most),
+        "available": len(copies),
+        "truncated": len(copies) > most or pace.over,
+        "groups": len({original.identity for _, original, _ in copies}),
+        "total_bytes": sum(copy.size for copy, _, _ in copies),
         "compared": files.count,
     }
     if files.closed:
         metadata["unreadable"] = files.closed
-    if clock.over:
+    if pace.over:
         metadata["incomplete"] = True
-    return done(entries[:most], **metadata)
+    return done([_entry(*one) for one in copies[:most]], **metadata)
 
 
 def _check_apart(bases: list[Place], others: list[Place]) -> None:
@@ -74,33 +74,31 @@ def _check_apart(bases: list[Place], others: list[Place]) -> None:
                 )
 
 
-class _Clock:
-    def __init__(self, call: Call) -> None:
-        self._call = call
-        self._until = time.monotonic() + TIME_BUDGET_S
-        self.over = False
+class _File:
+    """What is kept of a file while others are looked at: of hundreds of thousands, little."""
 
-    def tick(self, done: int, total: int | None = None) -> bool:
-        """Tell how far it is; whether there is time left."""
-        self._call.progress(done, total)
-        self.over = self.over or time.monotonic() > self._until
-        return not self.over
+    __slots__ = ("identity", "modified", "place", "side", "size")
+
+    def __init__(self, side: int, found: Found) -> None:
+        self.side = side
+        self.place = found.place
+        self.size = found.info.st_size
+        self.modified = found.info.st_mtime
+        self.identity = (found.info.st_dev, found.info.st_ino)
 
 
 class _Files:
     """The files of the folders, by size. `closed` counts what could not be looked into."""
 
-    def __init__(self, call: Call, patterns: Patterns, clock: _Clock) -> None:
+    def __init__(self, call: Call, patterns: Patterns, pace: Pace) -> None:
         self._call = call
         self._patterns = patterns
-        self._clock = clock
-        self._by_size: dict[int, list[tuple[int, Found]]] = {}
-        self._known: set[tuple[int, int]] = set()
+        self._pace = pace
+        self._by_size: dict[int, list[_File]] = {}
         self.count = 0
         self.closed = 0
 
     def collect(self, bases: list[Place], *, side: int, shared: bool) -> None:
-        seen = 0
         for base in bases:
             hidden = any(part.startswith(".") for part in base.parts)
             walk = Walk(
@@ -111,8 +109,7 @@ class _Files:
                 call=self._call,
             )
             for found in walk:
-                seen += 1
-                if seen % PROGRESS_EVERY == 0 and not self._clock.tick(self.count):
+                if not self._pace.step(self.count):
                     return
                 if found.kind != "file" or not found.info.st_size:
                     continue
@@ -120,63 +117,73 @@ class _Files:
                     continue
                 if not self._patterns.match(found.place.parts[len(base.parts) :]):
                     continue
-                identity = (found.info.st_dev, found.info.st_ino)
-                if identity not in self._known:  # another name of a file is no copy of it
-                    self._known.add(identity)
-                    self.count += 1
-                    self._by_size.setdefault(found.info.st_size, []).append((side, found))
+                self.count += 1
+                self._by_size.setdefault(found.info.st_size, []).append(_File(side, found))
             self.closed += walk.closed
 
-    def candidates(self, *, across: bool) -> list[list[tuple[int, Found]]]:
+    def candidates(self, *, across: bool) -> list[list[_File]]:
         """Files that may be equal: several of one size, on both sides when two are compared."""
+        for size, same in self._by_size.items():
+            if len(same) > 1:  # another name of a file is no copy of it
+                once = {one.identity: one for one in reversed(same)}
+                self.count -= len(same) - len(once)
+                self._by_size[size] = list(reversed(once.values()))
         return [
             same
             for same in self._by_size.values()
-            if len(same) > 1 and (not across or len({side for side, _ in same}) == 2)
+            if len(same) > 1 and (not across or len({one.side for one in same}) == 2)
         ]
 
 
 def _equal(
-    candidates: list[list[tuple[int, Found]]], files: _Files, clock: _Clock
-) -> Iterator[list[tuple[int, Found, str]]]:
-    """Groups of files with one content and its SHA-256. First the beginnings are compared, then
-    everything."""
+    candidates: list[list[_File]], files: _Files, pace: Pace
+) -> Iterator[tuple[str, list[_File]]]:
+    """Groups of files with one content, and its SHA-256. Of large files the beginnings are
+    compared first."""
     total = sum(map(len, candidates))
     done = 0
     for same in candidates:
-        starts: dict[bytes, list[tuple[int, Found]]] = {}
-        for side, found in same:
-            start = _start_of(found, files)
-            if start is not None:
-                starts.setdefault(start, []).append((side, found))
+        through = done + len(same)
+        starts: dict[bytes, list[_File]] = {}
+        if same[0].size <= _START:
+            starts[b""] = same
+        else:
+            for one in same:
+                start = _start_of(one, files)
+                if start is not None:
+                    starts.setdefault(start, []).append(one)
+                if not pace.step(done, total):
+                    return
         for alike in starts.values():
             if len(alike) < 2:
                 continue
-            whole: dict[str, list[tuple[int, Found, str]]] = {}
-            for side, found in alike:
-                digest = _digest_of(found, files)
+            whole: dict[str, list[_File]] = {}
+            for one in alike:
+                digest = _digest_of(one, files)
                 if digest is not None:
-                    whole.setdefault(digest, []).append((side, found, digest))
-                if clock.over:
+                    whole.setdefault(digest, []).append(one)
+                done += 1
+                if not pace.tell(done, total):
                     return
-            yield from (group for group in whole.values() if len(group) > 1)
-        done += len(same)
-        if not clock.tick(done, total):
+            yield from ((digest, group) for digest, group in whole.items() if len(group) > 1)
+        done = through
+        if not pace.tell(done, total):
             return
 
 
-def _start_of(found: Found, files: _Files) -> bytes | None:
+def _start_of(one: _File, files: _Files) -> bytes | None:
+    """What the file begins with, in short: of many files of one size the starts fill memory."""
     try:
-        with opened(found.place) as (fd, _):
-            return os.pread(fd, _START, 0)
+        with opened(one.place) as (fd, _):
+            return blake2b(os.pread(fd, _START, 0), digest_size=16).digest()
     except (OSError, Failure):
         files.closed += 1
         return None
 
 
-def _digest_of(found: Found, files: _Files) -> str | None:
+def _digest_of(one: _File, files: _Files) -> str | None:
     try:
-        with opened(found.place) as (fd, _):
+        with opened(one.place) as (fd, _):
             return digest_of(fd)
     except (OSError, Failure):
         files.closed += 1
@@ -184,31 +191,32 @@ def _digest_of(found: Found, files: _Files) -> str | None:
 
 
 def _copies(
-    group: list[tuple[int, Found, str]], *, across: bool, different_names: bool
-) -> list[dict[str, Any]]:
-    ordered = sorted(group, key=lambda one: (one[1].info.st_mtime, one[1].place.path))
+    group: list[_File], *, across: bool, different_names: bool
+) -> list[tuple[_File, _File]]:
+    """Each copy with the file that it equals."""
+    ordered = sorted(group, key=lambda one: (one.modified, one.place.path))
     if across:
-        originals = [found for side, found, _ in ordered if side == 0]
-        copies = [found for side, found, _ in ordered if side == 1]
+        originals = [one for one in ordered if one.side == 0]
+        copies = [one for one in ordered if one.side == 1]
     else:
-        originals, copies = [ordered[0][1]], [found for _, found, _ in ordered[1:]]
-    entries = []
+        originals, copies = ordered[:1], ordered[1:]
+    pairs = []
     for copy in copies:
         match = next(
             (o for o in originals if not different_names or o.place.name != copy.place.name), None
         )
         if match is not None:
-            entries.append(_entry(copy, match, group[0][2]))
-    return entries
+            pairs.append((copy, match))
+    return pairs
 
 
-def _entry(copy: Found, original: Found, digest: str) -> dict[str, Any]:
+def _entry(copy: _File, original: _File, digest: str) -> dict[str, Any]:
     return item(
         path=copy.place.path,
         name=copy.place.name,
         same_as=original.place.path,
         same_name=copy.place.name == original.place.name,
-        size=copy.info.st_size,
-        modified=moment(copy.info.st_mtime),
+        size=copy.size,
+        modified=moment(copy.modified),
         sha256=digest,
     )

@@ -37,13 +37,13 @@ def run(call: Call) -> dict[str, Any]:
     paths = arg_paths(call)
     entries = []
     for number, path in enumerate(paths, 1):
-        entries.append(_about(call, path))
+        entries.append(_about(call, path, alone=len(paths) == 1))
         if len(paths) > 1:
             call.progress(number, len(paths))
     return done(entries, total_bytes=sum(entry.get("size") or 0 for entry in entries))
 
 
-def _about(call: Call, path: object) -> dict[str, Any]:
+def _about(call: Call, path: object, *, alone: bool) -> dict[str, Any]:
     try:
         place = locate(call, path)
         info = look(place)
@@ -53,7 +53,10 @@ def _about(call: Call, path: object) -> dict[str, Any]:
         entry = item(path=place.path, name=place.name, kind=kind, size=info.st_size)
         entry["modified"] = moment(info.st_mtime)
         if kind == "dir":
-            entry["items"], entry["size"] = tally(place, info, skip=call.trash_name)
+            # How far one folder is; of several things it is told how many of them are done.
+            teller = call if alone else None
+            counted = tally(place, info, skip=call.trash_name, teller=teller)
+            entry["items"], entry["size"] = counted
             if entry["items"] == 1 and not _holds_something(place):
                 entry["items"] = 0
         elif kind == "file":

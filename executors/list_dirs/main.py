@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from executors._sdk.files import moment
 from executors._sdk.result import done, item
-from executors._sdk.walking import Found, Walk, searched
+from executors._sdk.walking import Found, Pace, Walk, searched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,13 +19,15 @@ def run(call: Call) -> dict[str, Any]:
     """One entry per file, folder or link; `metadata.available` counts all there are.
 
     Without `path` the open folders are listed one after the other. `recursive` also lists what is
-    in the folders of a folder, but not in those whose name starts with a dot.
+    in the folders of a folder, but not in those whose name starts with a dot. What cannot be
+    looked through in time is counted as far as it was seen, `incomplete`.
     """
     bases = searched(call, call.args.get("path"))
     most = min(call.args.get("max_results") or 1000, MAX_RESULTS)
     deep = call.args.get("recursive") is True
     entries: list[dict[str, Any]] = []
     available = closed = unnamed = files = dirs = 0
+    pace = Pace(call)
     for base in bases:
         walk = Walk(
             base,
@@ -41,12 +43,16 @@ def run(call: Call) -> dict[str, Any]:
             dirs += found.kind == "dir"
             if len(entries) < most:
                 entries.append(_entry(found))
+            if not pace.step(available):
+                break
         closed += walk.closed
         unnamed += walk.unnamed
+        if pace.over:
+            break
     metadata: dict[str, Any] = {
         "used": len(entries),
         "available": available,
-        "truncated": len(entries) < available,
+        "truncated": len(entries) < available or pace.over,
         "files": files,
         "dirs": dirs,
     }
@@ -56,6 +62,8 @@ def run(call: Call) -> dict[str, Any]:
         metadata["unreadable_folders"] = closed
     if unnamed:
         metadata["unreadable_names"] = unnamed
+    if pace.over:
+        metadata["incomplete"] = True
     return done(entries, **metadata)
 
 

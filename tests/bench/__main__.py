@@ -40,6 +40,7 @@ PARTS = (
     "memory",
     "console",
     "documents",
+    "find",
     "mail",
     "model",
     "requests",

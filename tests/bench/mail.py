@@ -8,14 +8,13 @@ included.
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from tests.bench.figures import SCALE, times
+from tests.bench.peak import Peak
 from tests.support.mail_servers import HAS_DOVECOT, NOBODY, USER, MailHost, mail_host
 from tests.support.run_executor import TREE, run_executor, shared_cage
 
@@ -32,7 +31,7 @@ def run(argv: Sequence[str] = ()) -> dict[str, Any]:
     # As servers of large mailboxes are set: nobody but the server touches its folders.
     with mail_host(settings="maildir_very_dirty_syncs = yes") as host:
         _fill(host, count)
-        first, peak = _timed(host), _Peak()
+        first, peak = _timed(host), Peak(lambda: shared_cage().zygote_pids)
         with peak:
             spent = [_timed(host) for _ in range(times(9))]
     return {
@@ -83,48 +82,3 @@ def _fill(host: MailHost, count: int) -> None:
         place.write_bytes(raw)
         os.chown(place, NOBODY, NOBODY)
         os.utime(place, (at, at))
-
-
-class _Peak:
-    """Looks at the children of the waiting processes as long as it is entered."""
-
-    def __init__(self) -> None:
-        self.kib = self.own_kib = 0
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> _Peak:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._over.wait(0.002):
-            for pid in shared_cage().zygote_pids:
-                for child in _children(pid):
-                    self._look(child)
-
-    def _look(self, pid: str) -> None:
-        try:
-            status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8")
-        except OSError:
-            return  # it has ended
-        self.kib = max(self.kib, _kib(status, "VmHWM:"))
-        self.own_kib = max(self.own_kib, _kib(rollup, "Private_Dirty:"))
-
-
-def _children(pid: int) -> list[str]:
-    try:
-        path = Path(f"/proc/{pid}/task/{pid}/children")
-        return path.read_text(encoding="utf-8").split()
-    except OSError:
-        return []
-
-
-def _kib(text: str, name: str) -> int:
-    line = next((x for x in text.splitlines() if x.startswith(name)), f"{name} 0")
-    return int(line.split()[1])
