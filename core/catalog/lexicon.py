@@ -14,6 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from core.catalog.phrases import TURNS_OF_PHRASE
+
 Kind = Literal["verb", "object", "qualifier"]
 
 # Beyond this a request is no request any more; the rest does not change the ranking.
@@ -38,31 +40,17 @@ _PARTICIPLE = re.compile(r"[a-z]{3,}(?:at[oai]|ut[oaie]|it[oai]|ed)|[a-z]+tiv[oi
 # called `todo.md` says nothing of tasks.
 _SHAPES = re.compile(
     r"""(?ix)
-    \b(?:https?://|www\.)(?P<url>[\w.-]{1,200})[^\s<>"']{0,2000}
+    (?<![\w.,-])-?(?P<coords>\d)\d{0,2}\.\d{2,12}\s{0,2}[,;/\s]\s{0,2}-?\d{1,3}\.\d{2,12}(?![\w.])
+    |\b(?:https?://|www\.)(?P<url>[\w.-]{1,200})[^\s<>"']{0,2000}
     |(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?P<address>\.)[\w.]{1,64}
     |(?<![\w@.])(?:[~.\w-]{0,80}/){0,20}[\w*-]{1,80}
         \.(?!(?:com|org|net|it|eu|io)\b)(?P<file>[a-z][a-z0-9]{1,4})\b(?![\w@])
     |(?<![\w:/.])(?:~|\.{1,2})?/(?P<path>\w)[\w./-]{0,400}
     """
 )
-# What no list of words can hold: whom a message is for, and what is worked out for each kind.
-_TURNS_OF_PHRASE = (
-    (re.compile(r"\b([Tt]ext|[Mm]essage|[Ee]?-?[Mm]ail)\s{1,9}(?=[A-Z][a-z])"), r"\1 to "),
-    (
-        re.compile(r"(?i)\blet\s{1,9}(?!me\b|us\b)((?:[\w'’.-]{1,30}\s{1,9}){1,3}?)know\b"),
-        r"let know \1",
-    ),
-    (re.compile(r"\b[Tt]ell\s{1,9}(?=[A-Z][a-z])"), "let know "),
-    (re.compile(r"\b[Dd](?:i['’`]|ì)\s{1,9}(?=a(?:l|lla|i|gli)?\s)"), "fai sapere "),
-    (
-        re.compile(
-            r"(?i)\b((?:totale?|average|mean|how m(?:any|uch)|count|sum|somma|media|quant[aeio]"
-            r"|conta|spen[dt]\w*|costs?|spes[aeo]|costi)\b[^.?!]{0,60}?)"
-            r"\bper (?!favore\b|piacere\b|cortesia\b)(?=\w{4})"
-        ),
-        r"\1 xper ",
-    ),
-)
+STOP, COMMA = "xstop", "xcomma"
+_STOP = re.compile(r"[.;:!?](?=\s|$)|\n")
+_COMMA = re.compile(r",(?=\s)|\s-+\s|\s/\s")
 
 _LITTLE_WORDS = """
     a ad ai al all alla alle allo agli anche c che chi ci come con cosa cui d da dai dal dall
@@ -92,27 +80,39 @@ def tokens(text: str) -> list[str]:
     return _WORD.findall(fold(text[:_MAX_CHARS]))[:MAX_TOKENS]
 
 
-def request_tokens(text: str) -> list[str]:
+def request_tokens(text: str, *, stops: bool = False) -> list[str]:
     """Tokens of a request, where addresses and names of things stand as marks.
 
-    A URL becomes `xurl` and its host, an e-mail address `xaddress`, a file name `xfile` and its
-    extension, a path `xpath`, and what is worked out for each kind an `xper`; the word lists
-    give the marks their meaning.
+    A URL becomes `xurl` and what it tells (`pdf`, `feed`, a known provider), an e-mail address
+    `xaddress`, a file name `xfile` and its extension, a path `xpath`, coordinates `xcoords`, and
+    turns of phrase what `phrases` makes of them; the word lists give the marks their meaning.
+    With `stops` the end of a sentence is a mark too, `STOP`, and a comma `COMMA`.
     """
     marked = _SHAPES.sub(_mark, text[:_MAX_CHARS])
-    for pattern, instead in _TURNS_OF_PHRASE:
+    for pattern, instead in TURNS_OF_PHRASE:
         marked = pattern.sub(instead, marked)
+    if stops:
+        marked = _COMMA.sub(f" {COMMA} ", _STOP.sub(f" {STOP} ", marked))
     return tokens(marked)
 
 
 def _mark(match: re.Match[str]) -> str:
     kind = match.lastgroup or ""
-    shown = f" {match[kind]}" if kind in {"url", "file"} else ""
+    shown = f" {match[kind]}" if kind == "file" else ""
+    if kind == "url":
+        shown = "".join(f" {said}" for said, told in _TOLD_BY_URL if told.search(match[0]))
     return f" x{kind}{shown} "
 
 
-# Words whose stem would be that of another: `never` and `neve`, snow.
-_WHOLE = frozenset({"never"})
+# What an address itself says of what is to be had there.
+_TOLD_BY_URL = (
+    ("github", re.compile(r"(?i)^[^/]*(?://)?[^/]{0,200}\bgithub\b")),
+    ("pdf", re.compile(r"(?i)\.pdf(?:[?#]|$)")),
+    ("feed", re.compile(r"(?i)/(?:[\w.-]{0,80}[./_-])?(?:feeds?|rss|atom)(?:[./?_-]|$)")),
+)
+
+# Words whose stem would be that of another: `never` and `neve`, snow, `posta` and `posto`.
+_WHOLE = frozenset({"never", "posta", "posto", "posti"})
 
 
 @lru_cache(maxsize=20_000)
@@ -161,6 +161,7 @@ class Lexicon:
         self._words: dict[str, list[Meaning]] = {}
         # First stem of a phrase → the whole phrases that begin with it.
         self._phrases: dict[str, list[tuple[tuple[str, ...], Meaning]]] = {}
+        self._parts: set[str] = set()
         self._near: dict[Kind, dict[str, list[str]]] = {}
         self._implied = {
             verb: said["implies"] for verb, said in lists["verb"].items() if "implies" in said
@@ -177,12 +178,25 @@ class Lexicon:
     def _add(self, word: str, meaning: Meaning) -> None:
         first, *rest = (stem(part) for part in word.split("_"))
         if rest:
+            self._parts.update((first, *rest))
             self._phrases.setdefault(first, []).append(((first, *rest), meaning))
         else:
             self._words.setdefault(first, []).append(meaning)
 
     def knows(self, stemmed: str) -> bool:
         return stemmed in self._words
+
+    def begins(self, stemmed: str) -> bool:
+        """Whether a phrase that has a meaning begins with the stem."""
+        return stemmed in self._phrases
+
+    def is_part(self, stemmed: str) -> bool:
+        """Whether a phrase that has a meaning holds the stem."""
+        return stemmed in self._parts
+
+    def may_be_verb(self, stemmed: str) -> bool:
+        """Whether the stem may name an action."""
+        return any(kind == "verb" for kind, _, _ in self._words.get(stemmed, ()))
 
     def words(self) -> Iterable[str]:
         """Every single-word stem that has a meaning."""

@@ -8,12 +8,15 @@ has the fields of `RankItem` is ranked.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Protocol
 
 from core.catalog.lexicon import (
+    COMMA,
+    STOP,
     STOP_WORDS,
     Lexicon,
     Senses,
@@ -78,6 +81,19 @@ _ASKING = ("read", "find", "get", "list")
 _HANDLING = ("read", "write", "delete", "move", "open", "compress", "share", "change")
 _THEN = frozenset(["poi", "quindi", "infine", "dopodiche", "then", "finally", "afterwards"])
 _AND = frozenset(["e", "ed", "and"])
+# What opens a further wish beside the plain names of actions.
+_OPENERS = frozenset(
+    """fai fa falle fallo fanne fammi fammene fammelo fammela dai dammi dimmi dille digli metti
+    tira tirami porta passa passami gira giralo girala girali girale mostra mostrami controlla
+    guarda vedi aggiungi segna togli prepara prepararmi preparami usa poi
+    put stick give make let tell show text email mail message pop chuck check add mark drop tag
+    take turn ping work""".split()
+)
+# Behind these `è` stands, which folded looks like `e`.
+_BEFORE_IS = frozenset("c che cos cosa dov dove com come qual quale quand non".split())
+_MOST_PARTS = 6
+_TAKEN_UP = re.compile(r"(?<!^apri)(?<=[a-z]{3})(?:l[oaie]|ne)$")
+_ENOUGH_BEFORE = 3
 
 
 class PrefilterIndex:
@@ -127,13 +143,53 @@ class PrefilterIndex:
                 pieces[-1].append(word)
         return [piece for piece in pieces if piece]
 
+    def parts(self, query: str) -> list[list[str]]:
+        """The request's tokens cut finer than `clauses`: at the ends of sentences too, and at
+        commas before what sounds like an order. At most six pieces."""
+        pieces: list[list[str]] = [[]]
+        joined = False
+        for word in request_tokens(query, stops=True):
+            ends = word in _THEN or word == STOP
+            own = pieces[-1]
+            pauses = word == COMMA or (word in _AND and _BEFORE_IS.isdisjoint(own[-1:]))
+            if own and (ends or (joined and self._opens(word)) or self._takes_up(word, own)):
+                if joined and own[-1] in _AND:
+                    own.pop()
+                if len(pieces) < _MOST_PARTS:
+                    pieces.append([])
+            joined = pauses or (joined and ends)
+            if word not in (STOP, COMMA):
+                pieces[-1].append(word)
+        return [piece for piece in pieces if piece]
+
+    def _opens(self, word: str) -> bool:
+        """Whether the word sounds like an order: it names an action plainly, or has an Italian
+        imperative's pronouns behind it."""
+        if word in _OPENERS or self._lexicon.is_verb(self.stem(word)):
+            return True
+        bare = without_pronoun(word)
+        return bare is not None and self._lexicon.may_be_verb(bare)
+
+    def _takes_up(self, word: str, before: Sequence[str]) -> bool:
+        """Whether the word is an Italian order that takes up what was said before it, as `mettili`
+        does in `le foto di ieri mettili in Album`."""
+        return (
+            len(before) >= _ENOUGH_BEFORE
+            and before[-1] not in STOP_WORDS
+            and not before[-1].isdigit()
+            and _TAKEN_UP.search(word) is not None
+            and (bare := without_pronoun(word)) is not None
+            and self._lexicon.may_be_verb(bare)
+        )
+
     def stem(self, word: str) -> str:
         """The stem under which the lexicon or the catalogue knows the word, typos forgiven."""
         stemmed = stem(word)
-        if self._lexicon.knows(stemmed) or word in STOP_WORDS or not word.isalpha():
+        known = self._lexicon.knows(stemmed) or self._lexicon.is_part(stemmed)
+        if known or word in STOP_WORDS or not word.isalpha():
             return stemmed
         bare = without_pronoun(word)
-        if bare is not None and self._lexicon.knows(bare):
+        if bare is not None and (self._lexicon.knows(bare) or self._lexicon.begins(bare)):
             return bare
         if stemmed in self._text or len(word) < 5:
             return stemmed
@@ -158,6 +214,16 @@ class PrefilterIndex:
         for number in self._leaders(senses, points):
             points[number] = points.get(number, 0.0) + _LEADER
         return points
+
+    def deeds(self, words: Sequence[str], points: Mapping[int, float]) -> list[int]:
+        """The best tool by these points of each action that a part plainly names, but for mere
+        looking: what is to be done goes unsaid by nobody."""
+        stems = [self.stem(word) for word in words]
+        verbs = self._lexicon.senses(words, stems, related=_NEAR, implied=_IMPLIED).verbs
+        named = [
+            self._by_verb.get(v, ()) for v, w in verbs.items() if w == 1.0 and v not in _ASKING
+        ]
+        return [max(those, key=lambda n: (points.get(n, 0.0), -n)) for those in named if those]
 
     def _by_meaning(self, senses: Senses) -> dict[int, float]:
         points: dict[int, float] = {}

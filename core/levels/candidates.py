@@ -32,7 +32,27 @@ EVERYDAY = (
     "read_urls_html",
     "get_urls",
 )
+# What requests of several steps pass results to, most wanted first: what fills a list that grows.
+PIPED = (
+    "describe_entries",
+    "sort_entries",
+    "extract_entries",
+    "send_messages",
+    "filter_entries",
+    "create_files_spreadsheet",
+    "group_entries",
+    "compute_entries",
+    "classify_entries",
+    "compare_entries",
+    "write_files",
+    "move_files",
+)
+# A list grows by so many tools for a request that is not plain, behind what it held anyhow; the
+# first of the piped ones are among them.
+SPARE = 8
+_AT_LEAST = 3
 BLOCK = 3
+Points = Mapping[str, float]
 # A tool is needed when it has this share of the points of the best one, else it is an echo.
 _NEEDED = 0.65
 # With this share it takes a place that nothing else needs, where the list is cut anyhow.
@@ -54,6 +74,14 @@ _ROUNDED = 4
 CLEARLY = 30.0
 # With these one that surely asks speaks of it clearly enough.
 _ASKED = 25.0
+# Who says more words than these mostly wants more than one thing.
+_FEW_WORDS = 9
+# Points of what is said without a word that means anything, and how many words greet.
+_HARDLY = 12.0
+_GREETING = 3
+# Points of a plain request's best tool, and the share of them that others are meant with, too.
+_SURELY = 25.0
+_MEANT = 0.5
 # The catalogue of the host, and those of guests with different rights.
 _MOST_INDEXES = 4
 _MOST_SPECS = 2048
@@ -70,21 +98,28 @@ class Candidates:
         self._indexes: dict[str, prefilter.PrefilterIndex] = {}
         self._specs: dict[tuple[str, str], ToolSpec] = {}
 
-    def choose(self, context: TurnContext, *, k_max: int) -> tuple[str, ...]:
-        """What a prompt may hold: at most `k_max` names in an order that requests share; all of
-        them, by name, when they are not more."""
+    def choose(self, context: TurnContext, *, k_max: int, spare: int = SPARE) -> tuple[str, ...]:
+        """What a prompt may hold: at most `k_max` names in an order that requests share, `spare`
+        more behind them at most (see `_room`); all of them, by name, when they are not more than
+        `k_max`."""
         names = sorted(context.catalog.offered)
         if len(names) <= k_max:
             return tuple(names)
         index = self._index_of(context.catalog)
-        ranked = prefilter.rank(context.request, index, evidence=context.past)
-        needed = _needed(context.request, ranked, index)
-        return stable_choice(
-            names,
-            [*_offhand(context), *_with_sources(needed, ranked, index)],
-            most=k_max,
-            likely=_needed(context.request, ranked, index, share=_LIKELY, kept=_LIKELY / 2),
-        )
+        ranked, parts, leaders = _read(context, index)
+        needed = [
+            *_offhand(context),
+            *leaders,
+            *_with_sources(_needed(ranked, parts), ranked, index),
+        ]
+        likely = _needed(ranked, parts, share=_LIKELY, kept=_LIKELY / 2)
+        chosen = stable_choice(names, needed, most=k_max, likely=likely)
+        meant = _needed(ranked, parts, share=_MEANT)
+        room = _room(context.request, parts, needed, set(meant) <= set(chosen), spare=spare)
+        rest = (one.name for one in ranked)
+        besides = dict.fromkeys([*needed, *PIPED[:_AT_LEAST], *likely, *PIPED, *rest])
+        more = [n for n in besides if n not in chosen and index.position(n) is not None]
+        return (*chosen, *sorted(more[:room], key=_family))
 
     def best(self, context: TurnContext, *, k_max: int) -> tuple[str, ...]:
         """The everyday tools and those that fit best, by name, for what stands in no prompt."""
@@ -92,10 +127,18 @@ class Candidates:
         if len(names) <= k_max:
             return tuple(names)
         index = self._index_of(context.catalog)
-        ranked = prefilter.choose(context.request, index, k_max=k_max, evidence=context.past)
+        ranked, parts, leaders = _read(context, index)
+        first = [one.name for one in ranked[:1]]
         everyday = [name for name in EVERYDAY if name in names][: k_max // 2]
-        chosen = dict.fromkeys([*everyday, *_offhand(context), *ranked])
-        return tuple(sorted(list(chosen)[:k_max]))
+        best = [
+            *first,
+            *_offhand(context),
+            *leaders,
+            *everyday,
+            *_needed(ranked, parts, share=_MEANT),
+        ]
+        found = dict.fromkeys([*best, *PIPED, *(one.name for one in ranked)])
+        return tuple(sorted(list(found)[:k_max]))
 
     def traits(self, context: TurnContext) -> Traits:
         """What the pre-filter sees in a request: clauses, and verbs and objects of its best."""
@@ -161,25 +204,66 @@ def _offhand(context: TurnContext) -> list[str]:
     return [NOTES_EVENTS] if there else []
 
 
+def _read(
+    context: TurnContext, index: prefilter.PrefilterIndex
+) -> tuple[list[prefilter.Ranked], list[Points], list[str]]:
+    """The ranking of a request, the points that each of its parts gives, and its leaders."""
+    ranked = prefilter.rank(context.request, index, evidence=context.past)
+    parts: list[Points] = []
+    best: list[str] = []
+    deeds: list[int] = []
+    for words in index.parts(context.request):
+        points = index.points(words)
+        deeds += index.deeds(words, points)
+        own = {index.names[number]: value for number, value in points.items()}
+        best += _best(own)
+        parts.append(own)
+    leaders = dict.fromkeys([*best, *(index.names[number] for number in deeds)])
+    return ranked, parts, list(leaders)
+
+
+def _best(points: Points) -> list[str]:
+    """What a part of a request speaks of most, and what it most wants done with a list: that
+    these are there goes before whole families and everyday tools."""
+    spoken_of = [name for name, own in points.items() if own >= _SPOKEN_OF]
+    piped = [name for name in spoken_of if object_of(name) in _UNSAID]
+    return [max(some, key=lambda n: (points[n], n)) for some in (spoken_of, piped) if some]
+
+
+def _room(
+    request: str, parts: Sequence[Points], needed: Sequence[str], fits: bool, *, spare: int
+) -> int:
+    """How many tools are shown besides those chosen. None where a request says clearly, in few
+    words, that it wants one thing of every day, nor where it greets; half of them where it so
+    wants another thing and all it may mean `fits` among the chosen; else all of them."""
+    words = len(request.split())
+    most = max((max(points.values(), default=0.0) for points in parts), default=0.0)
+    if most < _HARDLY:
+        return 0 if words <= _GREETING else spare
+    if len(parts) > 1 or words > _FEW_WORDS or most < _SURELY:
+        return spare
+    if all(name in EVERYDAY for name in needed):
+        return 0
+    return spare // 2 if fits else spare
+
+
 def _needed(
-    request: str,
     ranked: Sequence[prefilter.Ranked],
-    index: prefilter.PrefilterIndex,
+    parts: Sequence[Points],
     *,
     share: float = _NEEDED,
     kept: float = _KEPT,
 ) -> list[str]:
-    """The tools that the request, or one of its clauses by its own measure, speaks of; best
+    """The tools that the request, or one of its parts by its own measure, speaks of; best
     first."""
     points = {one.name: float(one.score) for one in ranked}
     found = _clear(points, least=1.0, share=share, kept=kept)
-    for clause in index.clauses(request):
-        points = {index.names[n]: own for n, own in index.points(clause).items()}
-        found |= _clear(points, least=_SPOKEN_OF, share=share, kept=kept)
+    for part in parts:
+        found |= _clear(part, least=_SPOKEN_OF, share=share, kept=kept)
     return [one.name for one in ranked if one.name in found]
 
 
-def _clear(points: Mapping[str, float], *, least: float, share: float, kept: float) -> set[str]:
+def _clear(points: Points, *, least: float, share: float, kept: float) -> set[str]:
     """The tools with this share of the most points, everyday ones with what they are kept at,
     but for those that are only the echo of a plainer one: `find_files` brings `find_files_hash`
     along whatever is looked for."""

@@ -164,7 +164,12 @@ def test_tokens_of_a_huge_text_are_bounded_and_quick():
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("leggi https://example.org/x/y.pdf", ["leggi", "xurl", "example", "org"]),
+        ("leggi https://example.org/x/y.pdf", ["leggi", "xurl", "pdf"]),
+        ("leggi https://salute.example/x", ["leggi", "xurl"]),
+        ("novità di https://example.org/blog/feed.xml", ["novita", "di", "xurl", "feed"]),
+        ("apri https://github.com/x/y", ["apri", "xurl", "github"]),
+        ("cosa c'è a 45.123, -9.456?", ["cosa", "c", "e", "a", "xcoords"]),
+        ("costa 3.50, poi 4.20", ["costa", "3", "50", "poi", "4", "20"]),
         ("apri todo.md", ["apri", "xfile", "md"]),
         ("apri ~/note/lista spesa.txt", ["apri", "xpath", "xfile", "txt"]),
         ("scrivi a ada@example.org", ["scrivi", "a", "xaddress"]),

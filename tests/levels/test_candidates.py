@@ -121,3 +121,34 @@ async def test_what_is_chosen_for_a_request_holds_what_it_names(catalog):
         Candidates().best(context, k_max=5),
     ):
         assert {"read_files", "get_urls"} <= set(chosen)
+
+
+@pytest.mark.parametrize(
+    ("text", "lang", "shown"),
+    [
+        ("ciao", "it", 12),
+        ("che ore sono?", "it", 12),
+        ("read todo.md", "en", 12),
+        ("ho posta nuova?", "it", 16),
+        ("boh fai un po' tu con quella roba", "it", 20),
+        ("find the scans, sort them by date and email the list to ada@example.org", "en", 20),
+    ],
+)
+def test_a_list_grows_behind_what_it_held_where_a_request_is_not_plain(catalog, text, lang, shown):
+    context = Planner(ScriptedModel(), catalog).context(text, lang)
+
+    chosen = Candidates().choose(context, k_max=12)
+    exact = Candidates().choose(context, k_max=12, spare=0)
+
+    assert len(chosen) == len(set(chosen)) == shown
+    assert chosen[:12] == exact
+    assert Candidates().choose(context, k_max=12) == chosen
+
+
+def test_every_part_of_a_request_has_its_tool_before_families_fill_the_list(catalog):
+    text = "trova i file md nella cartella notes, ordinali per nome e dimmi che ore sono"
+    context = Planner(ScriptedModel(), catalog).context(text, "it")
+
+    chosen = Candidates().choose(context, k_max=12, spare=0)
+
+    assert {"find_files", "sort_entries", "get_now"} <= set(chosen)

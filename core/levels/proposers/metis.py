@@ -162,7 +162,7 @@ class MetisProposer:
         catalog, lang = context.catalog, context.lang
         names: Sequence[str] = sorted(catalog.offered)
         if len(names) > MOST_LISTED:
-            names = self._candidates.choose(context, k_max=MOST_LISTED)
+            names = self._candidates.choose(context, k_max=MOST_LISTED, spare=0)
         lines = tool_lines(catalog, names, lang)
         if _fits(lines):
             return lines
