@@ -212,7 +212,8 @@ def which_recipient(tool: str, argument: str) -> Question:
 
 def changed_by(decision: Decision, tool: str, context: TurnContext) -> Mapping[str, Any]:
     """The arguments that the person has put another value in for: recipients, and nothing else.
-    What they typed just now goes before what they typed earlier."""
+    What they typed just now goes before what they typed earlier. `to.1` is the second of several:
+    see `one_of_several`."""
     executor = context.catalog.executors.get(tool)
     if executor is None:
         return {}
@@ -221,7 +222,15 @@ def changed_by(decision: Decision, tool: str, context: TurnContext) -> Mapping[s
         if manifest.sinks.get(name) == "recipient" and isinstance(value, str):
             is_list = manifest.properties[name].get("type") == "array"
             found[name] = [value.strip()] if is_list else value.strip()
+        argument, dot, place = name.partition(".")
+        if dot and place.isdecimal() and manifest.sinks.get(argument) == "recipient":
+            found[name] = str(value).strip()
     return found
+
+
+def one_of_several(argument: str, place: int) -> str:
+    """The name under which an answer stands for one item of an argument, the others kept."""
+    return f"{argument}.{place}"
 
 
 def recipients_of(args: Mapping[str, Any], manifest: Manifest) -> list[str]:

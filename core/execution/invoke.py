@@ -101,7 +101,8 @@ class Gate:
         attempt = Attempt(decision=decision)
         typed = sources.typed_in(state)
         if decision is not None and (changed := consent.changed_by(decision, step.tool, context)):
-            step = replace(step, args={**step.args, **changed})
+            whole = {name: value for name, value in changed.items() if "." not in name}
+            step = replace(step, args={**step.args, **whole})
             attempt.decision = replace(decision, changed=changed)
             typed = (*typed, *(str(v) for value in changed.values() for v in listed(value)))
         context = replace(context, typed=typed)
@@ -211,7 +212,8 @@ class Gate:
         attempt.checks["scope"] = "ok"
         people: list[Any] = []
         if self.recipients is not None and "recipient" in manifest.sinks.values():
-            args, put_in = await self.recipients.resolved(context, state, manifest, args)
+            answered = attempt.decision.changed if attempt.decision is not None else {}
+            args, put_in = await self.recipients.resolved(context, state, manifest, args, answered)
             context = replace(context, typed=(*context.typed, *put_in))
             people = await self.recipients.paired(context, manifest, args)
             attempt.resolved, attempt.key = args, guards.call_key(step.tool, args)

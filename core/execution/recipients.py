@@ -20,7 +20,7 @@ from core.dialogs import Field, FieldKind, Option, SuspensionKind
 from core.errors import CallRefused, ErrorCode
 from core.execution import accounts
 from core.execution.cage.process import ProcessCage
-from core.execution.consent import NeedsAnswer, Question
+from core.execution.consent import NeedsAnswer, Question, one_of_several
 from core.execution.context import TurnContext
 from core.execution.document import document_of
 from core.execution.policy import is_spoken_of
@@ -55,53 +55,59 @@ class Recipients:
     texts: Texts
 
     async def resolved(
-        self, context: TurnContext, state: TurnState, manifest: Manifest, args: Mapping[str, Any]
+        self,
+        context: TurnContext,
+        state: TurnState,
+        manifest: Manifest,
+        args: Mapping[str, Any],
+        answered: Mapping[str, Any],
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
         """The arguments with whom the names in them mean, and what was put in: it counts as said.
 
-        Raises `NeedsAnswer` for a name that fits several or nobody, `CallRefused` when several
-        names stand together and one of them is not clear.
+        `answered`: what the person said of names that stood together with others, see
+        `consent.one_of_several`. Raises `NeedsAnswer` for the first name that fits several or
+        nobody.
         """
         found, put_in = dict(args), list[str]()
         for argument, kind in manifest.sinks.items():
             if kind != "recipient" or manifest.types.get(argument) != "person":
                 continue
             values = [str(value) for value in listed(args.get(argument))]
-            meant = [
-                await self._meant(context, state, manifest, argument, v, values) for v in values
-            ]
+            meant = []
+            for place, value in enumerate(values):
+                name = one_of_several(argument, place) if len(values) > 1 else argument
+                said = str(answered.get(name, value)) if name != argument else value
+                fit = await self._meant(context, state, said)
+                if len(fit) != 1:
+                    raise NeedsAnswer(self._which(context, manifest, name, said, fit, answered))
+                meant += fit
             if meant != values:
                 put_in += [new for new, old in zip(meant, values, strict=True) if new != old]
                 is_list = isinstance(args[argument], list)
                 found[argument] = meant if is_list else meant[0]
         return found, tuple(put_in)
 
-    async def _meant(
+    async def _meant(self, context: TurnContext, state: TurnState, said: str) -> list[str]:
+        """Whom one value means: itself when it is an address, or no name that the person said."""
+        if "@" in said or _PAIRED.fullmatch(said) or not is_spoken_of(said, context.said):
+            return [said]
+        return await self._fitting(context, state, said)
+
+    def _which(
         self,
         context: TurnContext,
-        state: TurnState,
         manifest: Manifest,
-        argument: str,
+        name: str,
         said: str,
-        together: Sequence[str],
-    ) -> str:
-        if "@" in said or _PAIRED.fullmatch(said) or not is_spoken_of(said, context.said):
-            return said
-        fit = await self._fitting(context, state, said)
-        if len(fit) == 1:
-            return fit[0]
-        if len(together) > 1:
-            raise CallRefused(
-                ErrorCode.NOT_FOUND if not fit else ErrorCode.INVALID_ARGS,
-                f"{argument}: {said[:60]!r} fits {len(fit)} people: write to each alone",
-                path=said,
-            )
+        fit: Sequence[str],
+        answered: Mapping[str, Any],
+    ) -> Question:
         key = "recipient.which" if fit else "recipient.none"
         prompt = self.texts.say(key, context.lang, name=said, count=len(fit))
         options = tuple(Option(one[:400], one) for one in fit)
-        field = Field(argument, prompt, FieldKind.CHOICE if fit else FieldKind.TEXT, options)
+        field = Field(name, prompt, FieldKind.CHOICE if fit else FieldKind.TEXT, options)
         asked = SuspensionKind.DISAMBIGUATION if fit else SuspensionKind.INPUTS
-        raise NeedsAnswer(Question(asked, manifest.name, fields=(field,)))
+        return Question(asked, manifest.name, fields=(field,), changed=answered)
 
     async def _fitting(self, context: TurnContext, state: TurnState, said: str) -> list[str]:
         """Everybody whom a name may mean, those who are called exactly so before all others."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from bot.app import House
 from core.errors import ErrorCode
@@ -23,6 +25,7 @@ PEOPLE = {
     "Anna Bianchi": "anna.bianchi@posta.example",
     "Carlo": "carlo@posta.example",
 }
+PAIRED = (("Berta", "77"), ("Carlo", "78"))
 QUERY = """
 [args.properties.query]
 type = "string"
@@ -52,11 +55,16 @@ def sends(**args: Any) -> list[Rule]:
 
 
 @asynccontextmanager
-async def home(tmp_path: Path, rules: list[Rule]) -> AsyncIterator[House]:
-    async with open_scripted(tmp_path, rules, metnos_memory=False) as (house, _):
+async def home(
+    tmp_path: Path,
+    rules: list[Rule],
+    people: Sequence[tuple[str, str]] = PAIRED,
+    **settings: Any,
+) -> AsyncIterator[House]:
+    async with open_scripted(tmp_path, rules, metnos_memory=False, **settings) as (house, _):
         signed_executor(house.settings, manifest_toml("find_contacts", args=QUERY), CODE)
         async with house.stores.main.write() as tx:
-            for name, sender in (("Berta", "77"), ("Carlo", "78")):
+            for name, sender in people:
                 guest = await actors.add(tx, Role.GUEST, name, house.clock)
                 await actors.link(tx, "telegram", sender, guest.id)
         yield house
@@ -143,6 +151,54 @@ async def test_nobody_of_that_name_is_asked_for(tmp_path: Path) -> None:
         card = await said(house, "Berta")
 
         assert card.reply.plain.startswith("✋ Mando a Berta (Telegram)?")
+
+
+@pytest.mark.parametrize(
+    ("lang", "words", "which", "none"),
+    [
+        ("it", "manda su Telegram a Berta, Anna e Zoe: ciao", "Ho 2 «Anna».",
+         "Non trovo nessun «Zoe»"),
+        ("en", "send Berta, Anna and Zoe this on Telegram: ciao", "I have 2 “Anna”.",
+         "I find no “Zoe”"),
+    ],
+)  # fmt: skip
+async def test_of_several_names_those_that_are_not_clear_are_asked_about(
+    tmp_path: Path, lang: str, words: str, which: str, none: str
+) -> None:
+    to = ["Berta", "Anna", "Zoe"]
+    rules = [Rule(after=0, calls=[("send_messages", {"to": to, "body": "ciao"})]), Rule(text="k")]
+    people = (*PAIRED, ("Anna Verdi", "79"), ("Anna Neri", "80"))
+    async with home(tmp_path, rules, people, metnos_lang=lang) as house:
+        asked = await said(house, words)
+        assert asked.reply.plain.startswith(which)
+        asked = await tap(house, asked, "Anna Neri")
+        assert asked.reply.plain.startswith(none)
+        card = await said(house, "Carlo")
+        for name in ("Berta", "Anna Neri", "Carlo"):
+            assert f"{name} (Telegram)" in card.reply.plain
+        assert "Verdi" not in card.reply.plain
+        await tap(house, card, "✅")
+
+        assert [len(await queued(house, chat)) for chat in ("77", "78", "79", "80")] == [
+            1,
+            1,
+            0,
+            1,
+        ]
+
+
+async def test_address_beside_a_name_that_was_asked_about_is_no_word_of_the_persons(
+    tmp_path: Path,
+) -> None:
+    to = ["Anna", "ladro@altrove.example"]
+    rules = [Rule(after=0, calls=[("send_messages", {"to": to, "body": "ciao"})]), Rule(text="k")]
+    async with home(tmp_path, rules) as house:
+        asked = await said(house, "manda una mail a Anna: ciao")
+        end = await tap(house, asked, "Bianchi")
+
+        assert asked.reply.plain.startswith("Ho 2 «Anna».")
+        assert "Non sono sicuro di quale elemento intendi" in end.reply.plain
+        assert "Non ho cambiato nulla." in end.reply.plain
 
 
 async def test_guest_sends_to_nobody_else(tmp_path: Path) -> None:
