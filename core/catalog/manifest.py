@@ -75,6 +75,7 @@ PROVENANCES = frozenset({"own", "external"})
 _VERSION = re.compile(r"(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})", re.ASCII)
 # What was made is taken back by a tool that deletes it by the ids that the run returned.
 BY_ID = "delete_by_id"
+PUT_BACK = "put_back_by_id"
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 _PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?", re.ASCII)
 
@@ -219,7 +220,10 @@ def _check_agreement(manifest: Manifest) -> None:
                 raise invalid(f"the hint {hint!r} names what is no argument")
     if manifest.reversible != (manifest.undo is not None):
         raise invalid("reversible and undo go together: both or neither")
-    if (manifest.undo == BY_ID) != (manifest.undo_tool is not None):
-        raise invalid(f"undo_tool names the tool that deletes what undo {BY_ID!r} made")
+    if (manifest.undo in {BY_ID, PUT_BACK}) != (manifest.undo_tool is not None):
+        raise invalid(
+            f"undo_tool names the tool that deletes what undo {BY_ID!r} made, or puts back what"
+            f" undo {PUT_BACK!r} changed"
+        )
     if manifest.reversible and not manifest.is_mutating:
         raise invalid("a pure executor has nothing to undo")

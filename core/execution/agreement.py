@@ -130,8 +130,11 @@ class Agreement:
         given = Given(context.actor.id, kind, count, recipients)
         digest = consent.digest_of(manifest.name, args, preview, manifest)
         bond = None
-        if policy.may_stand(manifest, in_workspace=in_workspace, origin=origin) and (
-            not sources.knew_external(context, state)
+        may_stand = policy.may_stand(manifest, in_workspace=in_workspace, origin=origin)
+        if (
+            may_stand
+            and consent.can_be_undone(manifest, preview)
+            and not sources.knew_external(context, state)
         ):
             bond = standing.bond_of(manifest, raw, args, targets, context, state)
         if _agreed(attempt, digest):

@@ -179,13 +179,18 @@ def approval_for(
         size if isinstance(size, int) else None,
         destination if isinstance(destination, str) else None,
         source,
-        manifest.reversible,
+        can_be_undone(manifest, preview),
         shape=Shape.RECIPIENT if to else Shape.CHANGE,
         addresses=tuple(addresses),
         subject=_subject(preview, args) if to else "",
         changeable=names[0] if len(to) == 1 else None,
         parts=tuple(hide_handles(str(one)) for one in preview.get("parts", ())),
     )
+
+
+def can_be_undone(manifest: Manifest, preview: Mapping[str, Any]) -> bool:
+    """Whether this very change can be taken back: its preview may know of a reason against it."""
+    return manifest.reversible and preview.get("undo") != []
 
 
 def address_question(

@@ -189,7 +189,7 @@ def consent(
             return Consent.NOT_NEEDED
         if verb == "send" and known_recipients:
             return Consent.NOT_NEEDED
-    if verb == "delete" or is_lasting(manifest) or not in_workspace:
+    if verb == "delete" or is_lasting(manifest) or not in_workspace or _changes_own(manifest):
         return Consent.NEEDED
     return Consent.NOT_NEEDED
 
@@ -221,6 +221,12 @@ def is_own(manifest: Manifest, target: str) -> bool:
     return not target.startswith("/") and any(
         right.name in _OWN_RIGHTS for right in manifest.capabilities
     )
+
+
+def _changes_own(manifest: Manifest) -> bool:
+    """Whether it changes what somebody put into a calendar, which others may have been told of."""
+    own = any(right.name in _OWN_RIGHTS for right in manifest.capabilities)
+    return own and verb_of(manifest.name) == "change"
 
 
 def is_lasting(manifest: Manifest) -> bool:

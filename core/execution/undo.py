@@ -20,7 +20,7 @@ from core.execution.context import TurnContext
 from core.execution.paths import TRASH, check_scope, folders_of, is_refused
 from core.execution.preimages import KEEP
 from core.execution.runner import Runner
-from core.execution.undo_ids import Deleting
+from core.execution.undo_ids import ById
 from core.execution.undo_steps import UNDO_LAST_TURN, UndoItem, items_of
 from core.messages import Autonomy
 from core.observation import Effects, Observation
@@ -98,8 +98,8 @@ class Undo:
     ) -> str:
         number = len(state.steps) + 1
         key = effects.effect_key(context.turn_id, number)
-        known = [item for item in items if item.do not in {"none", "delete"}]
-        by_id = [item for item in items if item.do == "delete"]
+        known = [item for item in items if item.do not in {"none", "delete", "put_back"}]
+        by_id = [item for item in items if item.do in {"delete", "put_back"}]
         await effects.start(
             tx,
             key=key,
@@ -112,7 +112,7 @@ class Undo:
                 "undoes": undoes,
                 "targets": [item.path for item in (*known, *by_id)],
                 "count": len(known) + len(by_id),
-                # What is deleted by id cannot be seen from here: after a crash it is unknown.
+                # What is taken back by id cannot be seen from here: after a crash it is unknown.
                 "class": "keyed" if by_id else "checkable",
             },
             now=self.clock.now(),
@@ -146,7 +146,7 @@ class Undo:
         """Put one thing back, if the world is as it was left. Raises `CallRefused`."""
         if item.do == "none":
             raise CallRefused(ErrorCode.NOT_UNDOABLE, "the journal knows no way back")
-        if item.do == "delete":
+        if item.do in {"delete", "put_back"}:
             return await self._by_id(run, item)
         for path in filter(None, (item.path, item.source)):
             self._check(run.context, path)
@@ -167,16 +167,21 @@ class Undo:
         return {"ok": True, "path": item.path, "did": item.do}
 
     async def _by_id(self, run: _Run, item: UndoItem) -> dict[str, Any]:
-        """Delete what a step made, if it is there as it was made. Raises `CallRefused`."""
+        """Delete what a step made, or put back what it changed, if it is there as it was left.
+        Raises `CallRefused`."""
         if item.done_at is not None and self.clock.now() - item.done_at > KEEP:
             raise CallRefused(ErrorCode.NOT_UNDOABLE, "older than what is kept")
-        deleting = Deleting(self.cage, self.stores, run.context, run.step)
-        if await deleting.is_gone(item):
-            return {"ok": True, "path": item.path, "did": "already"}
-        left = await deleting.delete(item)
+        by_id = ById(self.cage, self.stores, run.context, run.step)
+        if item.do == "put_back":
+            left, already = await by_id.put_back(item)
+        elif already := await by_id.is_gone(item):
+            left = Effects.NONE
+        else:
+            left = await by_id.delete(item)
         run.touched = run.touched or left is not Effects.NONE
         run.unsure = run.unsure or left is Effects.UNKNOWN
-        return {"ok": True, "path": item.path, "did": "delete"}
+        did = "already" if already else "delete" if item.do == "delete" else "restore"
+        return {"ok": True, "path": item.path, "did": did}
 
     def _check(self, context: TurnContext, path: str) -> None:
         """The actor's rights of today, not those of the turn that is taken back."""

@@ -1,7 +1,10 @@
-"""Deleting by id what a step had made: the tool that its manifest names, looked at before it acts.
+"""Taking back by id: deleting what a step had made, with the tool that its manifest names, looked
+at before it acts; and putting back what a step had changed, with that very tool.
 
 The tool's preview says how each id stands (`before`: `{id, exists, version}`); what has another
-version than when it was made has changed since, and stays.
+version than when it was made has changed since, and stays. To put back, the tool is given the
+former text and the version it had left (`put_back` of the call, which no plan can fill), and does
+so only to that version.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from core.turn_state import TurnState
 
 
 @dataclass(frozen=True, slots=True)
-class Deleting:
+class ById:
     """For one undo, as its step number `step`."""
 
     cage: Runner
@@ -58,7 +61,18 @@ class Deleting:
             raise _refused(seen)
         return seen.effects
 
-    async def _run(self, item: UndoItem, mode: Any) -> Observation:
+    async def put_back(self, item: UndoItem) -> tuple[Effects, bool]:
+        """Put the former text back; what is known of the effect, and whether it was so already.
+        Raises `CallRefused` when it has changed since, or did not work."""
+        former = {"id": item.made["id"], "version": item.made.get("version"),
+                  "text": (item.found or {}).get("text")}  # fmt: skip
+        seen = await self._run(item, "run", put_back=[former])
+        if not seen.ok or any(entry.get("ok") is False for entry in seen.entries or ()):
+            raise _refused(seen)
+        already = any(entry.get("already") for entry in seen.entries or ())
+        return (Effects.NONE if already else seen.effects), already
+
+    async def _run(self, item: UndoItem, mode: Any, **told: Any) -> Observation:
         executor = self._executor(item)
         manifest = executor.manifest
         ids = manifest.vector[0] if manifest.vector else "ids"
@@ -77,7 +91,7 @@ class Deleting:
         seen = await self.cage.run(
             executor,
             self.context.catalog.sdk,
-            mine.into({**document, "step": self.step}),
+            mine.into({**document, "step": self.step, **told}),
             mode=mode,
             timeout_s=manifest.timeout_s,
             limits=manifest.limits,

@@ -18,7 +18,7 @@ from core.turn_state import StepRecord
 
 __all__ = ["UNDO_LAST_TURN", "UndoItem", "is_undo_request", "items_of", "speaks_of_undo"]
 
-Doing = Literal["restore", "move", "remove", "delete", "none"]
+Doing = Literal["restore", "move", "remove", "delete", "put_back", "none"]
 
 MOST_WORDS = 60
 _COMMAND = re.compile(r"/undo(?:@\w+)?", re.IGNORECASE)
@@ -56,7 +56,8 @@ _COURTESY = re.compile(r"^(?:per favore|ok|please|no)\s+|\s+(?:per favore|grazie
 class UndoItem:
     """One thing to put back: `source` goes to `path` (restore, move), or what was made at `path`
     goes away (remove). `delete`: what the step made under `made["id"]` goes away by `tool`, its
-    name or id is in `path`. `none`: the journal knows no way back.
+    name or id is in `path`. `put_back`: what `tool` changed under that id becomes again the `text`
+    that `found` holds. `none`: the journal knows no way back.
 
     `wanted`: how the changed place was left; `found`: how `path` was before. None: not recorded.
     """
@@ -136,7 +137,9 @@ def _items(effect: StoredEffect) -> Iterator[UndoItem]:
     for step in steps:
         match step:
             case {"do": "delete_by_id"}:
-                yield from _by_id(effect)
+                yield from _by_id(effect, "delete")
+            case {"do": "put_back_by_id"}:
+                yield from _by_id(effect, "put_back", _by_id_found(before.get("found")))
             case {"do": "remove", "path": str(path)}:
                 yield UndoItem("remove", path, None, wanted.get(path), found.get(path))
             case {"do": "restore", "from": str(source), "to": str(path)}:
@@ -147,15 +150,28 @@ def _items(effect: StoredEffect) -> Iterator[UndoItem]:
                 yield UndoItem("none", str(step.get("to") or step.get("path") or effect.tool))
 
 
-def _by_id(effect: StoredEffect) -> Iterator[UndoItem]:
-    """What a step made and its tool's manifest knows how to delete, newest first."""
+def _by_id(
+    effect: StoredEffect, do: Doing, found: Mapping[str, Mapping[str, Any]] | None = None
+) -> Iterator[UndoItem]:
+    """What a step made or changed and its tool's manifest knows how to take back, newest first."""
     summary = effect.summary if isinstance(effect.summary, Mapping) else {}
     tool, made = str(summary.get("undo_tool") or ""), summary.get("made") or []
     if not tool or not made:  # a crash hid what came of it
         yield UndoItem("none", str((summary.get("targets") or [effect.tool])[0]))
     for one in reversed(made) if tool else ():
         label = str(one.get("name") or one["id"])
-        yield UndoItem("delete", label, tool=tool, made=one, done_at=effect.started_at)
+        former = (found or {}).get(str(one["id"]))
+        if do == "put_back" and not isinstance((former or {}).get("text"), str):
+            yield UndoItem("none", label)
+            continue
+        yield UndoItem(
+            do, label, None, None, former, tool=tool, made=one, done_at=effect.started_at
+        )
+
+
+def _by_id_found(states: Any) -> dict[str, Mapping[str, Any]]:
+    listed = states if isinstance(states, list) else []
+    return {str(one["id"]): one for one in listed if isinstance(one, Mapping) and "id" in one}
 
 
 def _by_path(states: Any) -> dict[str, Mapping[str, Any]]:

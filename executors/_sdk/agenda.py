@@ -134,6 +134,10 @@ class Agenda:
     def change(self, kept: Kept, text: str) -> str:
         return self._dav.replace(_resource(kept), text)
 
+    def text_of(self, kept: Kept) -> str:
+        """The event as it is written, whole."""
+        return kept.text.whole
+
     def remove(self, kept: Kept) -> None:
         self._dav.delete(_resource(kept))
 
@@ -178,6 +182,9 @@ class FileAgenda:
         if uid in there.groups:
             return uid, ics.version_of(there.groups[uid]), True
         return uid, self._write(there, uid, text), False
+
+    def text_of(self, kept: Kept) -> str:
+        return kept.text.document(kept.text.groups[kept.uid])
 
     def change(self, kept: Kept, text: str) -> str:
         return self._write(self._same(kept), kept.uid, text)

@@ -30,6 +30,8 @@ class Call:
     names. Say no value of theirs in an observation but `name` and `address`.
     `machine`: what the engine saw of this machine, of `host` and `processes` what the manifest's
     `system:read` names.
+    `put_back`: when a change is taken back, what is to become as it was: `{"id", "version",
+    "text"}` each, the version that the change left and the text before it.
     `mode`: "run", or "preview" when nothing may be changed.
     """
 
@@ -53,6 +55,7 @@ class Call:
         self.closed: dict[str, Any] = dict(document.get("closed") or {})
         self.services: dict[str, str] = dict(document.get("services") or {})
         self.accounts: tuple[dict[str, Any], ...] = tuple(document.get("accounts") or ())
+        self.put_back: tuple[dict[str, Any], ...] = tuple(document.get("put_back") or ())
         self.machine: dict[str, Any] = dict(document.get("machine") or {})
         where = dict(document.get("whereabouts") or {})
         self.about: str = where.get("about", "elsewhere")

@@ -18,8 +18,10 @@ from executors._sdk.dav_parts import CALENDARS
 from executors._sdk.moments import read_moment
 from executors._sdk.result import Failure
 from executors._sdk.windows import NoWindow
+from executors.change_events import main as change_events
 from tests.executors.file_cases import run, run_caged
 from tests.support.dav_server import DavHost, broken_host, dav_host, free_port, pointing_to
+from tests.support.run_executor import call_document
 
 ROME = ZoneInfo("Europe/Rome")
 NOW = datetime(2026, 3, 18, 9, tzinfo=UTC)
@@ -311,6 +313,77 @@ def test_event_changes_in_what_is_said_and_nothing_else(host, args, start, end, 
     assert (now["summary"], now["start"][11:16], now["end"][11:16]) == (title, start, end)
     assert "X-COLOR:red" in (host.read("casa/d1.ics") or "")
     assert now["version"] != entry["version"]
+
+
+def put_back(host, entry, text, *roots, **about):
+    """What taking the change of this entry back does."""
+    accounts = about.pop("accounts", [host.account()] if host else [])
+    document = call_document("change_events", {"event_ids": [entry["id"]]},
+                             roots=[str(root) for root in roots], accounts=accounts)  # fmt: skip
+    former = {"id": entry["id"], "version": entry["version"], "text": text}
+    return change_events.run(Call({**document, "put_back": [former]}))
+
+
+def test_change_is_put_back_to_the_text_that_was_there(host):
+    host.put("casa/yoga.ics", text_of(WEEKLY, MOVED))
+    before = host.read("casa/yoga.ics")
+    ids = [e["id"] for e in call(host, "read_events", {"time_window": "2026-03-01/2026-04-05"})[
+        "entries"]]  # fmt: skip
+    args = {"event_ids": [ids[1]], "start": "alle 20"}
+    look = call(host, "change_events", args, mode="preview")
+    [changed] = call(host, "change_events", args)["entries"]
+    [state] = look["before"]
+
+    back = put_back(host, changed, state["text"])
+    again = put_back(host, changed, state["text"])
+    [other] = call(host, "change_events", {"event_ids": [ids[1]], "summary": "X"})["entries"]
+    late = put_back(host, changed, state["text"])
+
+    assert look["undo"] == [{"do": "put_back_by_id"}]
+    assert back["entries"][0]["ok"] is True
+    assert again["entries"][0]["already"] is True
+    assert other["summary"] == "X"
+    assert late["entries"][0]["error"]["code"] == "changed_since"
+    assert put_back(host, other, state["text"])["ok"] is True
+    assert ics.blocks_of(host.read("casa/yoga.ics") or "") == ics.blocks_of(before or "")
+    host.ask("DELETE", "ada/casa/yoga.ics")
+    assert put_back(host, other, state["text"])["error"]["code"] == "changed_since"
+
+
+def test_change_that_others_were_told_of_is_not_promised_back(host):
+    host.put(
+        "casa/d1.ics",
+        text_of(
+            DENTIST.replace(
+                "SUMMARY", "ORGANIZER:mailto:a@b.example\r\nATTENDEE:mailto:c@d.example\r\nSUMMARY"
+            )
+        ),
+    )
+    [entry] = call(host, "read_events", {"time_window": "venerdì"})["entries"]
+
+    look = call(host, "change_events", {"event_ids": [entry["id"]], "start": "alle 15"},
+                mode="preview")  # fmt: skip
+
+    assert look["undo"] == []
+    assert "text" not in look["before"][0]
+
+
+def test_change_in_a_file_is_put_back_and_leaves_the_rest(tmp_path):
+    file = tmp_path / "Calendario.ics"
+    file.write_bytes(text_of(DENTIST, WEEKLY).encode())
+    [entry] = run("read_events", {"time_window": "venerdì"}, tmp_path)["entries"]
+    args = {"event_ids": [entry["id"]], "start": "alle 15"}
+    [state] = run("change_events", args, tmp_path, mode="preview")["before"]
+    [changed] = run("change_events", args, tmp_path)["entries"]
+    moved = ics.Text(file.read_bytes().decode())
+
+    back = put_back(None, changed, state["text"], tmp_path)
+
+    now = ics.Text(file.read_bytes().decode())
+    assert back["entries"][0]["ok"] is True
+    assert sorted(now.groups) == sorted(moved.groups)
+    assert now.groups != moved.groups
+    assert now.groups == ics.Text(text_of(DENTIST, WEEKLY)).groups
 
 
 def test_what_changed_meanwhile_is_not_overwritten(host, monkeypatch):
