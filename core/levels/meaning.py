@@ -124,6 +124,8 @@ _TELLING = frozenset(
 _SOFT = frozenset("at a of".split())
 _ARTICLES = frozenset("the my our a an this that these those".split())
 _ARTICLES_FOR = frozenset("the my our il lo la l i gli le".split())
+_LETTERS = frozenset("send forward share".split())
+_MINE = frozenset("my mine mio mia mie miei".split())
 _AND = frozenset("e ed and nonche as_well_as poi then".split())
 _NEAR = 3
 """How many words lie between `and` or `for` and what it stands before, at most, and one more."""
@@ -165,7 +167,10 @@ class _Reader:
         self._joins = self._counts = False
         if kind in {"little", "aside", "role"} and piece.lang:
             self._draft.foreign[piece.lang].append(fold(piece.raw))
-        self._words += fold(piece.raw).split()
+        words = fold(piece.raw).split()
+        self._words += words
+        if len(words) > 1 and not _MINE.isdisjoint(words):
+            self._draft.aside("mine")  # `which of my processes`
         match kind:
             case "little":
                 self._show(piece.name)
@@ -210,10 +215,14 @@ class _Reader:
         place = self._draft.place
         if self._draft.deeds and self._and == place - 1:
             self._draft.trait("and_show", "")
+        if self._and == place - 1:
+            self._and = -9
         self._shown = place
 
     def _little(self, word: str) -> None:
         """`a Marco` and `in Work` say where to, `Marco's` whose; articles nothing."""
+        if word in {"me", "mi"} and set(self._draft.deeds[-1:]) & _LETTERS:
+            self._draft.trait("to_me", "")
         if word in _AND:
             if self._and != self._draft.place - 1:  # `and then` is one
                 self._after_show = self._shown == self._draft.place - 1
@@ -267,7 +276,7 @@ class _Reader:
     def _known(self, kind: str, piece: Piece) -> None:
         if kind == "action" and self._after_show and self._and == self._draft.place - 1:
             self._draft.trait("show_and", "")
-        if kind == "thing" and self._draft.things and self._is_joined():
+        if kind in {"thing", "trait"} and self._draft.things and self._is_joined():
             self._draft.trait("and", "")
             self._draft.traits[-1].of = "*"
         if kind == "thing" and self._role == "by" and self._is_for(piece):
@@ -292,6 +301,8 @@ class _Reader:
             elif kind == "action" and piece.said[0] == "chi":
                 self._draft.trait("who", "")
         self._rest()
+        if kind == "action" and piece.name in _LETTERS and _is_to_me(fold(piece.raw)):
+            self._draft.trait("to_me", "")
         if kind == "action" and piece.name == "sort":
             if piece.said[-1] in {"ordine", "order"}:
                 self._ordered = self._draft.place
@@ -351,6 +362,11 @@ class _Reader:
             tuple(self._words),
             self._moving,
         )
+
+
+def _is_to_me(words: str) -> bool:
+    """`mandami`, `mi mandi`: to whom is said in the verb."""
+    return any(word.endswith("mi") for word in words.split())
 
 
 _DANGLING = frozenset("near before after over under within least most".split())

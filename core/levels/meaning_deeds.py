@@ -129,6 +129,10 @@ def _settle_labels(draft: Draft) -> None:
     """`assign a level of urgency to`, `sort into categories`."""
     deeds, things = draft.deeds, draft.things
     labels = [said for said in things if f"by:{plain(said.name)}" in _LABELS]
+    if deeds in (["label"], ["rate"]) and (
+        labels or _LABELS & {said.name for said in draft.traits}
+    ):
+        deeds[:] = ["classify"]
     if not deeds and labels and plain(labels[0].name) == "urgency" and len(things) == 2:
         deeds.append("classify")  # `how urgent is my unread mail?`
     if deeds not in (["classify"], ["sort"], ["arrange"], ["group"]) or len(labels) != 1:
@@ -196,7 +200,9 @@ def settle_deeds(draft: Draft) -> None:
         if helper in deeds and (helper != "arrange" or "group" in deeds) and len(deeds) > 1:
             draft.drop_deed(deeds.index(helper))
         ordered = {"in_order", "by:name", "by:day_date"} & {said.name for said in traits}
-        swap(deeds, helper, "sort" if helper == "put" and ordered else alone)
+        told = ordered or draft.degrees or any(one.name.startswith("by:") for one in traits)
+        if helper != "arrange" or told:  # `tidy up my files` is no order
+            swap(deeds, helper, "sort" if helper == "put" and ordered else alone)
     for at in range(len(deeds) - 1, 0, -1):
         if deeds[at] == deeds[at - 1]:
             draft.drop_deed(at)
@@ -244,7 +250,7 @@ def settle_asides(draft: Draft) -> None:
     if not deeds:
         drop(traits, "and_show", "show_and")
     said = {one.name for one in traits}
-    if said & _BOUNDING:
+    if said & _BOUNDING and "summarise" not in deeds:
         rename(traits, {"every": "all"})
         said = {one.name for one in traits}
     if "all" not in said or draft.kinds or len(names) != 1 or "undo" in deeds:

@@ -20,7 +20,7 @@ _INSIDE = frozenset(
 # Traits of the whole request, of no thing in particular.
 _GLOBAL = frozenset(
     """first last_place how when where who why if past future together more less all in_order
-    alphabetical asked list""".split()
+    alphabetical asked list and_show show_and""".split()
 )
 _WHOLES = _CONTAINERS | {"book", "diary", "phonebook", "contacts", "list", "lista", "elenco"}
 _READ_OUT = frozenset(

@@ -79,7 +79,7 @@ def _plain(text: str, start: int, end: int, words: MeaningWords) -> Iterator[Pie
             before = text[: match.start()].rstrip(" \t\n'’(-")
             opens = not before or before[-1] in ".?!:;…\n"
             stops = text[match.end() : match.end() + 1] in {",", "!", ".", ";", ":"}
-            run.append(_Word(spelt(fold(raw), raw, words), raw, opens, stops, match.end() == last))
+            run.append(_Word(_spelt(raw, words), raw, opens, stops, match.end() == last))
             continue
         yield from _phrases(run, words)
         run = []
@@ -87,6 +87,17 @@ def _plain(text: str, start: int, end: int, words: MeaningWords) -> Iterator[Pie
         kind = "name" if match.lastgroup == "mark" else match.lastgroup or "word"
         yield Piece(kind, fold(raw), raw)
     yield from _phrases(run, words)
+
+
+def _spelt(raw: str, words: MeaningWords) -> str:
+    """The word as it is listed; another joined pronoun is no slip (`ricordaci`)."""
+    word = fold(raw)
+    found = spelt(word, raw, words)
+    other = found != word and found[:-2] == word[:-2] and _JOINED.issuperset({word[-2:]})
+    return word if other else found
+
+
+_JOINED = frozenset("mi ti ci vi si lo la li le ne".split())
 
 
 def _phrases(run: Sequence[_Word], words: MeaningWords) -> Iterator[Piece]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 ASKING = frozenset(
     """summarise count group sort classify read compare compute explain suggest describe
-    filter""".split()
+    filter label rate""".split()
 )
 """Deeds that change nothing. Beside all others it counts how much is meant, and who asks what."""
 

@@ -23,6 +23,9 @@ _SHARED = frozenset("a i do so me".split())
 
 def settle(draft: Draft) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Deeds, things and traits as they are compared."""
+    told = [one.name for one in draft.traits if draft.owner(one).strip("*")]
+    if len({one.name for one in draft.things}) < len(draft.things) and len(told) > 1:
+        draft.trait(">".join(told), "")  # `empty folders in hidden folders`: which is which
     if 1 < draft.either < draft.place:
         draft.asides.add("or")
     # English `a` is one thing, Italian `a` says to what.
