@@ -111,8 +111,11 @@ def settle_same(draft: Draft) -> None:
 def _settle_tasks(draft: Draft, names: set[str]) -> None:
     """Tasks are planned and recur; what is going on is active, or runs."""
     traits = draft.traits
-    if names == {"homework"} and {said.name for said in traits} & {*_BY_ITSELF, *_RECURS}:
-        rename(draft.things, {"homework": "task"})
+    if names in ({"homework"}, {"job"}) and {said.name for said in traits} & {
+        *_BY_ITSELF,
+        *_RECURS,
+    }:
+        rename(draft.things, {"homework": "task", "job": "task"})
         names = {"task"}
     if names <= {"task"}:
         rename(traits, dict.fromkeys(_BY_ITSELF, "recurring"))

@@ -105,7 +105,8 @@ def _phrases(run: Sequence[_Word], words: MeaningWords) -> Iterator[Piece]:
     at = 0
     while at < len(run):
         if _is_letter_verb(run, at):
-            by = "by:message" if texts[at] in {"text", "message"} else "by:mail"
+            by = {"text": "by:message", "contact": "by:contact"}.get(texts[at], f"by:{texts[at]}")
+            by = "by:mail" if by == "by:email" else by
             yield Piece("trait", by, "", (by,), "en")
             yield Piece("action", "send", run[at].raw, tuple(texts[max(0, at - 1) : at + 1]), "en")
             at += 1
@@ -220,7 +221,7 @@ _TO_WHOM = frozenset("me him her us them it the my this that these those a an ev
 
 def _is_letter_verb(run: Sequence[_Word], at: int) -> bool:
     """`email her the list`: a noun that opens an order is what is done."""
-    if run[at].text not in {"email", "text", "message", "mail"} or at + 1 == len(run):
+    if run[at].text not in {"email", "text", "message", "mail", "contact"} or at + 1 == len(run):
         return False
     opens = at == 0 or run[at - 1].text in {"please", "and", "to", "then", "just", "you", "not"}
     return opens and (run[at + 1].text in _TO_WHOM or run[at + 1].raw[:1].isupper())

@@ -68,6 +68,9 @@ def settle_things(draft: Draft) -> None:
         ):
             rename(traits, {"received": "unread"})
         drop(traits, "received")
+    if names - {"nearby"}:
+        rename(things, {"nearby": "here"})
+        names = {said.name for said in things}
     draft.at_hand = "here" in names
     if names & _OF_HERE:
         drop(things, "here")
