@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 LEAST_FREE_BYTES = 200 * 10**6
 _DAY_S = 86_400
+# What a check is called → the service of the settings.
+SERVICES = {"places": "photon", "weather": "weather", "search": "search"}
 
 
 class State(StrEnum):
@@ -283,8 +285,7 @@ class Doctor:
 
     def services(self) -> Iterator[Finding]:
         """Who is asked about addresses and places, the weather and the web."""
-        asked = {"places": "photon", "weather": "weather", "search": "search"}
-        for check, service in asked.items():
+        for check, service in SERVICES.items():
             host = urlsplit(self.settings.services[service]).netloc
             yield self.info(check, f"{check}_at" if host else f"{check}_off", host=host)
 

@@ -72,12 +72,14 @@ async def _far(console: Console, settings: Settings) -> list[Finding]:
     from bot.cli.account_checks import check_accounts
     from bot.cli.embedder_check import check_embedder
     from bot.cli.far_checks import check_model, check_telegram
+    from bot.cli.service_checks import check_services
 
     doctor = Doctor(console, settings)
     embedder = await check_embedder(doctor)
     return [
         *[finding async for finding in check_telegram(doctor)],
         *[finding async for finding in check_accounts(doctor)],
+        *[finding async for finding in check_services(doctor)],
         *([] if embedder is None else [embedder]),
         await check_model(doctor),
     ]

@@ -1,4 +1,5 @@
-"""Whether an account works: the programs that need it are run in the cage so that nothing changes.
+"""Whether an account, or a service that the owner chose, works: the programs that need it are run
+in the cage so that nothing changes.
 
 Of mail that is one message read, and a login at the server that sends, to which nothing is given.
 """
@@ -15,6 +16,7 @@ from core.catalog.loader import Catalog
 from core.config import Settings
 from core.errors import ErrorCode, ErrorInfo, MetnosError, to_error_info
 from core.execution import accounts, secret_args
+from core.execution.accounts import Opened
 from core.execution.cage.process import ProcessCage
 from core.execution.context import TurnContext, private_hosts_for
 from core.execution.document import document_of
@@ -24,6 +26,8 @@ from core.observation import Observation
 from core.store.stores import Stores
 from core.turn_state import TurnState
 
+# The service answered, only that it knows no such place.
+_ANSWERED = frozenset({ErrorCode.UNKNOWN_PLACE, ErrorCode.NOT_FOUND})
 LONGEST_S = 60.0
 """For one program: longer nobody waits who only wants to know."""
 
@@ -42,6 +46,14 @@ PROBES: Mapping[AccountKind, tuple[Probe, ...]] = {
     AccountKind.CALENDAR: (Probe("read_events", {"max_results": 1}),),
     AccountKind.CONTACTS: (Probe("find_contacts", {"query": "a", "max_results": 1}),),
     AccountKind.PLACES: (Probe("find_places", {"queries": ["museum"], "near": "Roma"}),),
+}
+
+
+# By the name of the service in the settings. What is looked for is nobody's.
+SERVICES: Mapping[str, Probe] = {
+    "photon": Probe("find_places", {"queries": ["museum"], "near": "Roma"}),
+    "weather": Probe("get_weather", {"place": "Roma", "days": 1}),
+    "search": Probe("find_urls", {"query": "museum", "max_results": 1}),
 }
 
 
@@ -84,6 +96,18 @@ class AccountCheck:
                 return Checked(account, error=named, tool=probe.tool)
         return Checked(account, tried=tried)
 
+    async def check_service(
+        self, name: str, actor: Actor, catalog: Catalog, *, lang: str, now: dt.datetime
+    ) -> ErrorInfo | None:
+        """Ask a service of the settings one harmless question, with no account of anybody: why it
+        does not answer, None when it does or when no program here asks it."""
+        probe = SERVICES[name]
+        if probe.tool not in catalog.executors:
+            return None
+        context = self._context(actor, catalog, lang, now)
+        error = await self._run(Opened(), context, probe.tool, probe.args)
+        return None if error is not None and error.code in _ANSWERED else error
+
     async def _try(self, account: Account, context: TurnContext, probe: Probe) -> ErrorInfo | None:
         executor = context.catalog.executors[probe.tool]
         manifest = executor.manifest
@@ -92,7 +116,17 @@ class AccountCheck:
         args = {k: v for k, v in {**probe.args, **named}.items() if k in known}
         try:
             mine = await accounts.opened(self._stores, context, manifest, named)
-            document = document_of(context, TurnState(context.turn_id, ""), manifest, args, [])
+        except MetnosError as exc:
+            return to_error_info(exc)
+        return await self._run(mine, context, probe.tool, args)
+
+    async def _run(
+        self, mine: Opened, context: TurnContext, tool: str, args: Mapping[str, Any]
+    ) -> ErrorInfo | None:
+        executor = context.catalog.executors[tool]
+        manifest = executor.manifest
+        document = document_of(context, TurnState(context.turn_id, ""), manifest, args, [])
+        try:
             seen = await self._cage.run(
                 executor,
                 context.catalog.sdk,

@@ -22,6 +22,7 @@ from core.store.lock import engine_lock
 from core.store.stores import open_stores
 from tests.cli.conftest import Cli
 from tests.cli.test_setup import telegram  # noqa: F401
+from tests.executors.json_server import Asked, Gone, json_server
 from tests.support.harness import Harness
 from tests.support.scripted_model import Rule, ScriptedModel
 
@@ -364,6 +365,30 @@ def test_doctor_says_who_is_asked_about_places_weather_and_the_web(
     cli.env(**{setting: url})
 
     assert says in checks(cli, "--offline")[check][0]["message"]
+
+
+@pytest.mark.parametrize("lang", ["it", "en"])
+def test_doctor_asks_the_services_that_the_owner_chose_and_no_others(cli: Cli, lang: str) -> None:
+    words = {"it": ("risponde", "nessuna risposta"), "en": ("answers", "no usable answer")}[lang]
+
+    def answer(asked: Asked) -> Any:
+        if asked.path == "/api":
+            return {"type": "FeatureCollection", "features": []}
+        return Gone(503)
+
+    with json_server(answer) as own:
+        cli.env(METNOS_LANG=lang, METNOS_PHOTON_URL=own.endpoint, METNOS_SEARCH_URL=own.endpoint)
+        cli("setup")
+        found = checks(cli)
+
+    assert [one["state"] for one in found["places"]] == ["info", "good"]
+    assert words[0] in found["places"][1]["message"]
+    assert [one["state"] for one in found["search"]] == ["info", "fault"]
+    assert words[1] in found["search"][1]["message"]
+    assert "503" in found["search"][1]["message"]
+    assert found["search"][1]["mend"] == f"curl -sS {own.endpoint}"
+    # The public service is said, and left in peace.
+    assert [one["state"] for one in found["weather"]] == ["info"]
 
 
 def test_key_of_the_credentials_is_named_when_it_is_missing_open_or_another(cli: Cli) -> None:
