@@ -78,6 +78,26 @@ TURNS_OF_PHRASE: tuple[tuple[re.Pattern[str], str], ...] = (
         ),
         r"xbrief",
     ),
+    # `what is Ada's email`, `have I got Ada saved`: what an address book holds.
+    (
+        re.compile(
+            r"(?i)\b(?:what(?:['’]?s| is)|need|got|have|know|give me|find)\b[^.?!]{0,40}"
+            r"['’]s (?:e-?mail|details)(?= address|\s*(?:[?.!]|$))"
+        ),
+        r"\g<0> xcard ",
+    ),
+    (re.compile(r"(?i)\bhave (?:i|we) (?:got )?[^.?!]{2,40} saved\b"), r"\g<0> xcard "),
+    # `il 22 alle 5`, `on the 22nd at 5`: a day or an hour named.
+    (
+        re.compile(
+            r"(?i)\b(?:at|alle|ore|dalle|from)\s{1,9}\d{1,2}(?:[:.]\d\d)?\s?"
+            r"(?:[ap]m\b|o['’]?clock|(?![\w%]))"
+            r"|\bon the \d{1,2}(?:st|nd|rd|th)\b"
+            r"|\b\d{1,2}(?:st|nd|rd|th)?(?: of)? (?:gen|feb|mar|apr|mag|may|giu|jun|lug|jul|ago"
+            r"|aug|set|sep|ott|oct|nov|dic|dec)[a-z]{0,6}\b(?! \d{4})"
+        ),
+        r"\g<0> xwhen ",
+    ),
     # `work, family or spam`: kinds to choose from.
     (
         re.compile(r"(?i)\b([a-zà-ù]{3,20}),\s{0,9}([a-zà-ù]{3,20}),?\s{1,9}(or|o|oppure)\s"),
@@ -91,8 +111,8 @@ TURNS_OF_PHRASE: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b[Dd](?:i['’`]|ì)\s{1,9}(?=a(?:l|lla|i|gli)?\s)"), "fai sapere "),
     (
         re.compile(
-            r"(?i)\b((?:totale?|average|mean|how m(?:any|uch)|count|sum|somma|media|quant[aeio]"
-            r"|conta|spen[dt]\w*|costs?|spes[aeo]|costi)\b[^.?!]{0,60}?)"
+            r"(?i)\b((?:totale?|average|mean|how m(?:any|uch)|count|tally|sum|somma|media"
+            r"|quant[aeio]|conta|spen[dt]\w*|costs?|spes[aeo]|costi)\b[^.?!]{0,60}?)"
             r"\bper (?!favore\b|piacere\b|cortesia\b)(?=\w{4})"
         ),
         r"\1 xper ",

@@ -47,6 +47,16 @@ PIPED = (
     "write_files",
     "move_files",
 )
+# What people ask for without a word that says so, most often first: what fills the list where it
+# is not clear at all what is wanted.
+HARDLY_SAID = (
+    "read_messages",
+    "create_events",
+    "read_events",
+    "send_messages",
+    "find_contacts",
+    "get_weather",
+)
 # A list grows by so many tools for a request that is not plain, behind what it held anyhow; the
 # first of the piped ones are among them.
 SPARE = 8
@@ -116,8 +126,9 @@ class Candidates:
         chosen = stable_choice(names, needed, most=k_max, likely=likely)
         meant = _needed(ranked, parts, share=_MEANT)
         room = _room(context.request, parts, needed, set(meant) <= set(chosen), spare=spare)
+        first = [*HARDLY_SAID, *needed] if _most(parts) < _SURELY else needed
         rest = (one.name for one in ranked)
-        besides = dict.fromkeys([*needed, *PIPED[:_AT_LEAST], *likely, *PIPED, *rest])
+        besides = dict.fromkeys([*first, *PIPED[:_AT_LEAST], *likely, *PIPED, *rest])
         more = [n for n in besides if n not in chosen and index.position(n) is not None]
         return (*chosen, *sorted(more[:room], key=_family))
 
@@ -137,8 +148,9 @@ class Candidates:
             *everyday,
             *_needed(ranked, parts, share=_MEANT),
         ]
-        found = dict.fromkeys([*best, *PIPED, *(one.name for one in ranked)])
-        return tuple(sorted(list(found)[:k_max]))
+        unclear = HARDLY_SAID if _most(parts) < _SURELY else ()
+        found = dict.fromkeys([*best, *unclear, *PIPED, *(one.name for one in ranked)])
+        return tuple(sorted([name for name in found if name in context.catalog.offered][:k_max]))
 
     def traits(self, context: TurnContext) -> Traits:
         """What the pre-filter sees in a request: clauses, and verbs and objects of its best."""
@@ -230,6 +242,10 @@ def _best(points: Points) -> list[str]:
     return [max(some, key=lambda n: (points[n], n)) for some in (spoken_of, piped) if some]
 
 
+def _most(parts: Sequence[Points]) -> float:
+    return max((max(points.values(), default=0.0) for points in parts), default=0.0)
+
+
 def _room(
     request: str, parts: Sequence[Points], needed: Sequence[str], fits: bool, *, spare: int
 ) -> int:
@@ -237,7 +253,7 @@ def _room(
     words, that it wants one thing of every day, nor where it greets; half of them where it so
     wants another thing and all it may mean `fits` among the chosen; else all of them."""
     words = len(request.split())
-    most = max((max(points.values(), default=0.0) for points in parts), default=0.0)
+    most = _most(parts)
     if most < _HARDLY:
         return 0 if words <= _GREETING else spare
     if len(parts) > 1 or words > _FEW_WORDS or most < _SURELY:

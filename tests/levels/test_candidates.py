@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from core.catalog.loader import Catalog, CatalogLoader
@@ -152,3 +154,21 @@ def test_every_part_of_a_request_has_its_tool_before_families_fill_the_list(cata
     chosen = Candidates().choose(context, k_max=12, spare=0)
 
     assert {"find_files", "sort_entries", "get_now"} <= set(chosen)
+
+
+@pytest.mark.parametrize("text", ["mah", "find the scans, sort them and email the list to Ada"])
+def test_what_is_not_there_fills_no_list(catalog, text):
+    gone = {"send_messages", "read_messages", "create_events", "describe_entries", "sort_entries"}
+    less = replace(
+        catalog,
+        executors={n: e for n, e in catalog.executors.items() if n not in gone},
+        signature="less",
+    )
+    context = Planner(ScriptedModel(), less).context(text, "en")
+
+    chosen = Candidates().choose(context, k_max=12)
+    best = Candidates().best(context, k_max=24)
+
+    assert set(chosen) | set(best) <= set(less.offered)
+    assert len(best) == len(set(best)) == 24
+    assert len(chosen) == len(set(chosen))
