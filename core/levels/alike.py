@@ -54,7 +54,8 @@ _CLEARLY = 1.3
 @dataclass(frozen=True, slots=True)
 class Said:
     """What tells tools alike apart. `deeds`: verbs that were plainly said. `named`: whether a
-    tool's own words were said; `sought`: whether something is to be looked for."""
+    tool's own words were said; `sought`: whether something is to be looked for. `writes_to`:
+    whether an address of mail was said."""
 
     spans: Spans
     words: frozenset[str]
@@ -62,6 +63,7 @@ class Said:
     deeds: frozenset[str]
     named: Callable[[Manifest], bool]
     sought: bool
+    writes_to: bool = False
 
     @property
     def endings(self) -> frozenset[str]:
@@ -110,9 +112,12 @@ def _fits(name: str, said: Said) -> bool:
     endings = said.endings
     if verb_of(name) == "send":
         # `write hello into note.txt` goes to a file, whomever writing may be to.
-        return not any(p.role == "target" and p.is_file for p in said.spans.paths)
+        to_file = any(p.role == "target" and p.is_file for p in said.spans.paths)
+        return said.writes_to or not to_file
     if object_of(name) == "dirs" and verb_of(name) in {"find", "delete"}:
         return not (endings or said.spans.patterns)
+    if name == "create_dirs" and endings:
+        return any(path.grade == "named" for path in said.spans.paths)
     if object_of(name) != "files" or verb_of(name) not in {"read", *_MAKING} or not endings:
         return True
     wanted = {_BY_ENDING.get(ending) for ending in endings}

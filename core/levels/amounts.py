@@ -222,7 +222,8 @@ def _spoken(words: list[tuple[str, int, int]], i: int) -> list[Amount]:
 
 _LARGEST = re.compile(
     r"""\b(?: largest | biggest | newest | latest | most\ recent | heaviest | longest | descending
-      | top | decrescente | ultimi\ modificati
+      | top | decrescente | ultimi\ modificati | (?:di\ )?piu\ (?:memoria|ram|cpu|spazio)
+      | (?:usano|consumano|mangiano|occupano)\ di\ piu | most\ (?:memory|ram|cpu|space)
       | piu\ (?:grand[ei]|recent[ei]|pesant[ei]|nuov[oiae]|lung(?:o|hi|a|he)) (?!\ d[ie]\b) )\b""",
     re.VERBOSE,
 )

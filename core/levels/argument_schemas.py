@@ -6,19 +6,16 @@ its side ("the last three lines") must be given. Only prose is left to the model
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from core.catalog.manifest import Manifest
+from core.execution.values import fold
 from core.levels.amounts import Amount
-from core.levels.spans import PathSpan
-from core.levels.wish import DESTRUCTIVE, Wish
-from core.vocabulary import verb_of
-
-Schema = dict[str, Any]
-Offer = tuple[Schema | None, bool]
-"""The schema of an argument, None when nothing fits; and whether it must be given."""
+from core.levels.path_choices import Offer, PathChoices, Schema, listed
+from core.levels.wish import Wish
 
 # Argument names say their unit (STYLE: `_days`, `_lines`) and their side.
 _UNITS = {
@@ -37,6 +34,23 @@ _FIELD_ARGS = frozenset({"by", "key", "field"})
 _MEASURED = frozenset({"size", "number"})
 _NO_FIELD = frozenset({"flag", "list", "blob"})
 _OPS = ("contains", "not_contains", "eq", "ne", "gt", "ge", "lt", "le")
+MOST_PROSE = 120
+# Rows of a table as a person dictates them.
+_ROWS: Schema = {
+    "type": "array",
+    "items": {
+        "type": "array",
+        "items": {"type": ["string", "number"]},
+        "minItems": 1,
+        "maxItems": 12,
+    },
+    "minItems": 1,
+    "maxItems": 5,
+}
+# Arguments that narrow to one account or folder: there when a word for it was said.
+_WHERE = frozenset({"account", "folder", "sheet"})
+_NEVER = frozenset({"only", "regex", "exclude", "on_keys"})
+_WORD = re.compile(r"\w+")
 # Words of flags' descriptions that say nothing.
 _IDLE = frozenset("anche too una is one di or the".split())
 
@@ -69,23 +83,26 @@ class Arguments:
         spans = self.wish.spans
         kind = self.manifest.types.get(name) or self.manifest.sinks.get(name) or "free"
         if kind == "path":
-            return self._paths(name, spec)
+            return PathChoices(self.wish, self.manifest, self.number).offer(name, spec)
         if kind == "url":
-            return _listed(spans.urls, spec), False
+            return listed(spans.urls, spec), False
         if kind == "place":
-            return _listed(spans.places, spec), False
+            return listed((*self.wish.mentions.addresses, *spans.places), spec), False
+        if kind == "window":
+            times = self.wish.mentions.times
+            return listed(times, spec), bool(times) and self.from_text
         if name == "coords":
-            return _listed(spans.coords, spec), False
+            return listed(spans.coords, spec), False
         if name == "patterns" and "other_paths" in self.manifest.properties:
             # Of files that are compared a name is said to differ, not to be looked for.
             kinds = [pattern for pattern in spans.patterns if pattern.startswith("*.")]
-            return _listed(kinds, spec), bool(kinds)
+            return listed(kinds, spec), bool(kinds)
         if name in {"pattern", "patterns"}:
             if spans.patterns:
                 return _const(list(spans.patterns), spec), True
             if any(a.bound and a.unit in {"bytes", "days"} for a in spans.amounts):
                 return None, False  # sought by size or age, not by name
-            return _listed(spans.name_patterns, spec, most=1), False
+            return listed(spans.name_patterns, spec, most=1), False
         if spec.get("type") in ("number", "integer"):
             return self._amounts(name, spec)
         if spec.get("type") == "boolean":
@@ -96,14 +113,48 @@ class Arguments:
             return self._content(), self.manifest.is_mutating
         if name in _FIELD_ARGS:
             worked_out = name == "key" and spans.operation is not None
-            return {"enum": self._fields(measured=worked_out)}, worked_out
+            return self._field(measured=worked_out), worked_out
         if name == "where":
             return self._conditions(), False
         if kind == "label":
             return self._labels(spec, required=required)
+        if name == "rows" and self.from_text and self.manifest.name in self.wish.acting:
+            return _ROWS, False
         if _is_of_lists(spec):
             return None, False
-        return ({"type": "string"}, False) if required else (None, False)
+        if name.endswith("ids"):
+            return self._ids(name, spec)
+        if required:
+            return {"type": "string"}, False
+        return self._said(name, spec, kind), False
+
+    def _ids(self, name: str, spec: Mapping[str, Any]) -> Offer:
+        """Ids of things are never said: an earlier step brings them."""
+        field = name.rpartition("_")[2].removesuffix("s")
+        values = [f"{{{{step{number}.{field}}}}}" for number in range(1, self.number)]
+        return listed(values, spec, most=1), False
+
+    def _said(self, name: str, spec: Mapping[str, Any], kind: str) -> Schema | None:
+        """What may be left out and is no value of a type of its own: names that were said, and
+        with a change of the person's own wish also prose."""
+        mentions = self.wish.mentions
+        if kind == "person":
+            return listed(mentions.mails, spec)
+        if kind not in {"span", "free", "label"} or name in _NEVER:
+            return None
+        if name in _WHERE:
+            return listed(mentions.names, spec) if self._speaks_of(spec) else None
+        if kind == "span" and not self.manifest.is_mutating:
+            return listed((*self.wish.spans.quoted, *mentions.names), spec, most=1)
+        if self.manifest.name in self.wish.acting and spec.get("type") == "string":
+            return {"type": "string", "maxLength": MOST_PROSE}
+        return None
+
+    def _speaks_of(self, spec: Mapping[str, Any]) -> bool:
+        """Whether a word of the argument's description was said."""
+        descriptions = spec.get("description", {})
+        text = " ".join(descriptions.values()) if isinstance(descriptions, Mapping) else ""
+        return not (frozenset(_WORD.findall(fold(text))) - _IDLE).isdisjoint(self.wish.words)
 
     def _labels(self, spec: Mapping[str, Any], *, required: bool) -> Offer:
         """Names of fields as the person calls them (`with name, date and hash`); where a tool
@@ -117,52 +168,12 @@ class Arguments:
         some = {"type": "array", "items": one, "minItems": 1, "maxItems": MOST_LABELS}
         return (some, True) if required else (None, False)
 
-    def _paths(self, name: str, spec: Mapping[str, Any]) -> Offer:
-        many = spec.get("type") == "array"
-        found = self._path_candidates(name, many=many)
-        folders = [path for path in self.wish.spans.paths if not path.is_file]
-        if name.startswith("other_"):
-            # Several folders to be set side by side: the first is the other argument's.
-            others = [path.text for path in folders[1:]]
-            return _listed(others, spec, most=None), bool(others)
-        if "other_paths" in self.manifest.properties and len(folders) > 1:
-            found = folders[:1]
-        texts = [path.text for path in found]
-        # What is changed is looked for only where the person said.
-        sure = bool(self.wish.acting) or all(path.grade != "hinted" for path in found)
-        forced = bool(found) and not many and sure
-        if many and len(found) > 1:
-            return {"anyOf": [{"const": texts}, *({"const": [t]} for t in texts[:6])]}, False
-        return _listed(texts, spec), forced
-
-    def _path_candidates(self, name: str, *, many: bool) -> list[PathSpan]:
-        wish, verb = self.wish, verb_of(self.manifest.name)
-        paths, goal = list(wish.spans.paths), wish.destination
-        said = [p for p in paths if p.grade == "said"]
-        acts_towards = self.manifest.name in wish.acting and verb not in DESTRUCTIVE
-        if acts_towards and not many:
-            if goal is not None:
-                return [goal]
-            return said[-1:] if len(said) > 1 and verb != "write" else said
-        if goal is not None:
-            paths, said = [[p for p in those if p != goal] for those in (paths, said)]
-        if not many:
-            # A folder to look into.
-            folders = [p for p in paths if not p.is_file]
-            sure = [p for p in folders if p.grade != "hinted"]
-            return sure or folders
-        if verb in DESTRUCTIVE:
-            # Not where it stands (`a.txt from /srv/x`), nor with what a search is narrowed by.
-            narrowed = wish.spans.patterns or any(a.unit for a in wish.spans.amounts)
-            return [p for p in said if p.role == "" and (p.is_file or not narrowed)]
-        if self.manifest.is_mutating and wish.spans.patterns:
-            return [p for p in said if p.is_file]
-        if acts_towards:
-            return said[:-1] if goal is None and len(said) > 1 else said or _named(paths)
-        return [p for p in said if p.is_file] or (said if not wish.spans.patterns else [])
-
     def _amounts(self, name: str, spec: Mapping[str, Any]) -> Offer:
         parts = name.split("_")
+        if parts[-1] == "minutes":
+            minutes = list(self.wish.mentions.minutes)
+            looks = self.from_text and not self.manifest.is_mutating
+            return ({"enum": minutes} if minutes else None), bool(minutes) and looks
         unit = next((_UNITS[p] for p in reversed(parts) if p in _UNITS), "")
         if self.manifest.types.get(name) == "size":
             unit = "bytes"
@@ -193,10 +204,8 @@ class Arguments:
             return ({"type": "boolean"} if direction is None else {"const": direction}), (
                 direction is True
             )
-        descriptions = spec.get("description", {})
-        text = " ".join(descriptions.values()) if isinstance(descriptions, Mapping) else ""
-        said = self.wish.words & set(f"{name} {text}".lower().split())
-        return ({"const": True}, False) if said - _IDLE else (None, False)
+        own = self.wish.words & frozenset(name.split("_")) - _IDLE
+        return ({"const": True}, False) if own or self._speaks_of(spec) else (None, False)
 
     def _choice(self, name: str, spec: Mapping[str, Any], required: bool) -> Offer:
         if name == "mode" and "append" in spec["enum"]:
@@ -251,6 +260,15 @@ class Arguments:
             return list(numbers)
         return list(found) or ["name"]
 
+    def _field(self, *, measured: bool) -> Schema:
+        """A field that is told apart by name; of a table, whose columns nobody knows before it is
+        read, whatever the model calls it."""
+        if any(
+            m.render == "list" and not m.output.get("entries") for m in self.wish.tools.values()
+        ):
+            return {"type": "string", "minLength": 1, "maxLength": MOST_LABEL}
+        return {"enum": self._fields(measured=measured)}
+
     def _conditions(self) -> Schema:
         """Words to be contained, or comparisons whose values stand in the text."""
         spans = self.wish.spans
@@ -262,7 +280,7 @@ class Arguments:
         if values:
             condition = object_schema(
                 {
-                    "field": {"enum": self._fields()},
+                    "field": self._field(measured=False),
                     "op": {"enum": list(_OPS)},
                     "value": {"enum": list(dict.fromkeys(values))},
                 },
@@ -291,24 +309,6 @@ def _measures(amount: Amount, unit: str) -> bool:
         counted = amount.unit == "lines" or (amount.unit == "" and amount.bound != "")
         return counted and amount.value >= 1
     return amount.unit == unit and amount.bound != "older"
-
-
-def _named(paths: Sequence[PathSpan]) -> list[PathSpan]:
-    return [path for path in paths if path.grade == "named"]
-
-
-def _listed(
-    values: Sequence[Any], spec: Mapping[str, Any], *, most: int | None = None
-) -> Schema | None:
-    """One of the values, or where a list is wanted all or one of them."""
-    if not values:
-        return None
-    if spec.get("type") != "array":
-        return {"enum": list(values)}
-    singles: list[Schema] = [{"const": [value]} for value in values[:8]]
-    if most == 1 or len(values) == 1:
-        return {"anyOf": singles} if len(singles) > 1 else singles[0]
-    return {"anyOf": [{"const": list(values)}, *singles]}
 
 
 def _is_of_lists(spec: Mapping[str, Any]) -> bool:

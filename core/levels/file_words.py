@@ -24,3 +24,9 @@ FAMILIES = {
     **dict.fromkeys("presentazioni presentations slides".split(), _SLIDES),
 }
 TOP_LEVEL = "com|org|net|it|eu|io|dev|info|edu|gov|uk|de|fr|es|ch|example|test|local"
+
+# Prepositions that say where something goes.
+INTO = frozenset(
+    """in into to onto nel nella nello nei nelle negli nell a al alla allo ad su sul sulla as come
+    inside dentro""".split()
+)

@@ -69,6 +69,8 @@ _QUESTION = frozenset(
     """che chi cosa quando dove quanto quanti quante quale quali come perche ho hai ci ce
     what who when where which how why any is are do does did have has""".split()
 )
+# These open nothing but a question.
+_ASKING = _QUESTION - frozenset("ho hai ci ce have has any".split()) | {"am"}
 _MODAL = re.compile(
     r"""(?ix) \b(?: puoi | potresti | riesci\ a | mi\ \w+i\b | vuoi | ti\ va\ di
     | can\ you | could\ you | will\ you | would\ you | please )\b"""
@@ -121,8 +123,12 @@ def notes_event(request: str) -> bool:
 
 
 def is_question(request: str) -> bool:
-    """Whether a request is only a question: `new mail?`, not `can you move it?`."""
-    return request.rstrip().endswith("?") and _MODAL.search(request) is None
+    """Whether a request is only a question: `new mail?`, `what is in a.txt`, not `can you move
+    it?`."""
+    words = tokens(_COURTESY.sub("", request)[:200])
+    opens = bool(words) and words[0] in _ASKING
+    asks = opens or request.rstrip().endswith("?")
+    return asks and _MODAL.search(request) is None
 
 
 def asks(request: str) -> bool:

@@ -13,8 +13,10 @@ from itertools import takewhile
 from typing import Any
 
 from core.catalog.manifest import Manifest
-from core.levels.argument_schemas import TEXT_ARGS, Arguments, Schema, object_schema
-from core.levels.wish import DESTRUCTIVE, Wish
+from core.levels.argument_schemas import TEXT_ARGS, Arguments, object_schema
+from core.levels.deeds import DESTRUCTIVE
+from core.levels.path_choices import Schema
+from core.levels.wish import Wish, brings_items
 from core.plan import FINAL_ANSWER, FROM_STEP, OTHER_STEP, PIPES
 from core.vocabulary import verb_of
 
@@ -146,7 +148,7 @@ class _Forms:
                 continue
             values, forced = arguments.offer(name, spec, required=name in required)
             if values is None:
-                if name in required or (name in TEXT_ARGS and self.manifest.is_mutating):
+                if name in required or (name in TEXT_ARGS and self._must_say()):
                     return None
                 continue
             properties[name] = values
@@ -160,13 +162,23 @@ class _Forms:
             return None
         return object_schema(properties, needed)
 
+    def _must_say(self) -> bool:
+        """Whether nothing is changed without a text; a mail may go with what is attached."""
+        sends = verb_of(self.manifest.name) == "send"
+        return self.manifest.is_mutating and not (sends and self.number > 1)
+
     def _may_start(self) -> bool:
         """Whether a step at this place may live from the text alone: one for each thing asked."""
         return self.number <= self.wish.clauses
 
     def _brings_together(self, properties: Mapping[str, Any]) -> bool:
-        """Whether the step writes what an earlier one brought."""
-        return self.number > 1 and not TEXT_ARGS.isdisjoint(properties)
+        """Whether the step writes or sends what an earlier one brought."""
+        carries = TEXT_ARGS | {"attachments"}
+        by_ids = any(name.endswith("ids") for name in properties)
+        if by_ids and verb_of(self.manifest.name) in DESTRUCTIVE:
+            said = self.wish.mentions
+            return self.number > 1 and bool(said.times or said.names or self.wish.spans.quoted)
+        return self.number > 1 and (by_ids or not carries.isdisjoint(properties))
 
     def _passes_over_what_was_named(self) -> bool:
         """Whether a call with no argument would leave aside the path that the person wrote."""
@@ -213,8 +225,8 @@ class _Forms:
     def _may_have_items(self) -> bool:
         """Whether an earlier step can bring several items, or a text to choose lines from."""
         spans = self.wish.spans
-        for name, manifest in self.wish.tools.items():
-            if verb_of(name) in _LISTING and any(_Forms(self.wish, manifest, 1).all()):
+        for manifest in self.wish.tools.values():
+            if brings_items(manifest) and any(_Forms(self.wish, manifest, 1).all()):
                 return True
         if not self._needs_entries:
             return False

@@ -21,7 +21,8 @@ from core.levels.amounts import (
     direction_in,
     operation_in,
 )
-from core.levels.file_words import FAMILIES, KNOWN_EXTENSIONS, TOP_LEVEL
+from core.levels.contents import contents_of
+from core.levels.file_words import FAMILIES, INTO, KNOWN_EXTENSIONS, TOP_LEVEL
 
 Grade = Literal["said", "named", "hinted"]
 
@@ -96,10 +97,6 @@ _GLOB = re.compile(
 )
 _NO_PATH = re.compile(r"(?i)\d+(?:[/.]\d+)+|\w{1,2}/\w{1,2}|and/or|(?:he|him|his)/\w+|[\w]+/s")
 
-_INTO = frozenset(
-    """in into to onto nel nella nello nei nelle negli nell a al alla allo ad su sul sulla as come
-    inside dentro""".split()
-)
 _FROM = frozenset(
     """from da dal dalla dallo dai dalle dall di del della dello dell under sotto on of""".split()
 )
@@ -148,7 +145,7 @@ def find_spans(text: str) -> Spans:
         places=_unique(_places(rest)),
         coords=_unique(coordinates_in(text)),
         sought=_unique([m[1] for m in _SOUGHT.finditer(rest)]),
-        contents=_contents(text, paths, quoted),
+        contents=contents_of(text, paths, quoted),
         descending=direction_in(rest),
         operation=operation_in(rest),
     )
@@ -219,13 +216,20 @@ def _role(text: str, at: int) -> Literal["", "source", "target"]:
     for word in reversed(before[-4:]):
         if before[-2:] in (["rid", "of"], ["sbarazzati", "di"]):
             return ""
-        if word in _INTO:
-            return "target"
+        if word in INTO:
+            return "" if _points_back(before, word) else "target"
         if word in _FROM:
             return "source"
         if word not in _ARTICLES and word not in _FOLDER and word not in _FILE:
             return ""
     return ""
+
+
+def _points_back(before: list[str], word: str) -> bool:
+    """`mettici dentro a.pdf`, `put in it a.pdf`: what follows is put, not where it is put."""
+    at = len(before) - 1 - before[::-1].index(word)
+    led = before[at - 1] if at else ""
+    return word == "dentro" and (led in {"li", "la", "qui"} or led.endswith(("ci", "vi")))
 
 
 def _names(text: str) -> list[PathSpan]:
@@ -250,7 +254,7 @@ def _names(text: str) -> list[PathSpan]:
             if near in {"cartelle", "folders"} and after in {"e", "and"} and words[i + 2 :]:
                 at = words[i + 2][1]
                 found.append(PathSpan(_with_capitals(words, i + 2), "named", role, at))
-        elif near in _INTO or near in _NEAR_FOLDER:
+        elif near in INTO or near in _NEAR_FOLDER:
             found.append(PathSpan(_with_capitals(words, i), "hinted", role, at))
     return found
 
@@ -266,6 +270,7 @@ def _may_be_name(word: str, folded: str) -> bool:
         and not word[0].isdigit()
         and folded not in STOP_WORDS
         and folded not in NOT_A_NAME
+        and folded not in _ARTICLES
         and folded not in _FOLDER
         and folded not in _FILE
     )
@@ -344,57 +349,3 @@ def _places(text: str) -> list[str]:
         elif i + 1 < len(words) and fold(words[i + 1][0]) in {"time", "ora", "ore"}:
             found.append(word)
     return found
-
-
-_WRITE = r"""(?: scriv\w+ | annot\w+ | appunt\w+ | aggiung\w+ | segn\w+ | salv\w+ | mett\w+
-    | inser\w+ | registr\w+ | write | jot(?:\ down)? | note(?:\ down)? | add | append | put | save
-    | store | record | overwrite )"""
-_LEAD = re.compile(
-    r"""(?ix) ^ (?: (?:just|only|solo|soltanto|me|mi)\s+ )*
-    (?: (?:the|la|il|l')?\s*
-        (?:words?|text|lines?|parol[ae]|testo|riga|frase|sentence|following)\s+
-        (?:(?:di|of)\s+)? )?"""
-)
-_CONTENT_BEFORE = re.compile(
-    rf"""(?isx) \b {_WRITE} \b \s+ (?P<what>[^,;]+?) \s+ (?:{"|".join(sorted(_INTO))}) \s+
-    (?: (?:the|il|lo|la|my|mio|un|una|a)\s+ | l' )* (?: (?:file|nota|note)\s+ )? $"""
-)
-_CONTENT_AFTER = re.compile(
-    r"""(?isx) ^ ['"»”]? \s* (?: (?:that|che|with|con|scrivi|write)\b | : ) \s* (?P<what>.+?) \s*
-    (?: [,;]? \s+ (?:e\ poi|and\ then|poi|then)\b .* )? $"""
-)
-_POINTING = frozenset(
-    """it them this that result results page content contents list text lo la li le risultato
-    risultati pagina contenuto elenco lista testo tutto all everything""".split()
-)
-
-
-def _contents(text: str, paths: list[PathSpan], quoted: list[str]) -> tuple[str, ...]:
-    """What is to be written: quoted, before the file's name, or after it."""
-    files = [path for path in paths if path.grade == "said" or path.role == "target"]
-    found = [q for q in quoted if all(q != path.text for path in files)]
-    if found:
-        return _unique(found)
-    for path in files:
-        before, after = text[: path.at], text[path.at + len(path.text) :]
-        if match := _CONTENT_BEFORE.search(before):
-            found += (
-                [] if _is_to_be_made(match["what"]) else [_LEAD.sub("", match["what"]).strip()]
-            )
-        if match := _CONTENT_AFTER.match(after):
-            found.append(_LEAD.sub("", match["what"]).strip(" .\n"))
-    return _unique(
-        [what for what in found if what and not _URL.search(what) and not _is_pointing(what)]
-    )
-
-
-def _is_to_be_made(what: str) -> bool:
-    """`una poesia sul mare`: a kind of text, not the text."""
-    words = fold(what).split()
-    return any(word in {"un", "una", "uno", "a", "an"} for word in words[:2])
-
-
-def _is_pointing(what: str) -> bool:
-    """`it`, `the result`, `il testo di`: said of something that another step brings."""
-    words = re.findall(r"\w+", fold(what))
-    return all(word in _POINTING or word in STOP_WORDS for word in words)

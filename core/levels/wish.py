@@ -8,31 +8,46 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from core.catalog.lexicon import load_lexicon, request_tokens, stem, tokens, without_pronoun
+from core.catalog.lexicon import load_lexicon, request_tokens, stem
 from core.catalog.manifest import Manifest
 from core.levels.alike import Said, meant, without_echoes
 from core.levels.columns import columns_in
-from core.levels.file_words import KNOWN_EXTENSIONS
+from core.levels.deeds import (
+    DESTRUCTIVE,
+    MEANT,
+    deed_at,
+    destination,
+    has_phrase,
+    is_asked_for,
+    known_stem,
+    looks_for,
+    words_beside_files,
+)
+from core.levels.mentions import Mentions, find_mentions
 from core.levels.offhand import NOTES_EVENTS, is_question, notes_event
 from core.levels.spans import PathSpan, Spans, find_spans
-from core.vocabulary import is_foreign, verb_of
-
-DESTRUCTIVE = frozenset({"delete"})
+from core.vocabulary import object_of, verb_of
 
 # Points of the pre-filter. Below the first a tool is spoken of by accident only ("ciao" gives
 # eleven to the web tools); what works on the results of others needs less.
 _SPOKEN_OF = 14.0
 _WORKS_ON = 6.0
 _CLEARLY = 30.0
-_MEANT = 0.4
+_NEXT = 6
+_NEARLY = 0.4
 
 _HOURS = frozenset(
     """night midnight noon midday morning evening afternoon dark late early asleep awake sunset
     sunrise dawn notte mezzanotte mezzogiorno mattina mattino sera pomeriggio buio tardi presto
     svegli sveglio sveglia alba tramonto""".split()
 )
+# Things that have no name of their own, and the tools for a time that says nothing else.
+_KNOWN_BY_ID = frozenset({"messages", "events", "contacts"})
+_TIMES = frozenset({"read_events"})
+_CHOOSING = frozenset({"filter_entries"})
+_ROWS = frozenset({"read", "get"})
 # Of an address: its text is wanted, or it as it is. A name's ending tells, too.
 _TO_READ = frozenset(
     map(
@@ -52,11 +67,6 @@ _FURTHER = re.compile(
 )
 MOST_CLAUSES = 4
 _BLIND_VERBS = DESTRUCTIVE | {"move"}
-_EXCEPTING = frozenset(
-    "tranne eccetto salvo fuorche except excepting apart besides unless keeping".split()
-)
-_NEGATING = frozenset("non not t dont never mai senza without".split())
-_ASKING = frozenset({"read", "find", "list", "get"})
 _ADDING = frozenset(
     """aggiungi aggiungere aggiungici aggiungilo aggiungila accoda accodare appendi annota annotare
     appunta appuntati segna segnati appuntare jot append add appending adding note""".split()
@@ -71,7 +81,7 @@ class Wish:
     `destination`: the place that something is to be put into, when the person names one.
     `wants_target`: something is to be moved or deleted, so that there must be a thing to do it to.
     `wide`: made for a model that can be trusted to choose. `fewest`: so many steps at least.
-    `columns`: those of a table, as the person calls them.
+    `columns`: those of a table, as the person calls them. `mentions`: times, names and addresses.
     """
 
     spans: Spans
@@ -85,6 +95,7 @@ class Wish:
     wide: bool = False
     fewest: int = 1
     columns: tuple[str, ...] = ()
+    mentions: Mentions = field(default_factory=Mentions)
 
 
 def make_wish(
@@ -109,8 +120,9 @@ def make_wish(
         spans = spans.with_antecedents(_sent(files))
     elif earlier:
         spans = spans.with_antecedents(find_spans(earlier[0]))
+    mentions = find_mentions(request)
     words = request_tokens(_spoken(request, own))
-    stems = [_known(word) for word in words]
+    stems = [known_stem(word) for word in words]
     verbs = load_lexicon().senses(words, stems, related=0, implied=0).verbs
     changing = {name: m for name, m in manifests.items() if m.is_mutating}
     said = Said(
@@ -118,15 +130,18 @@ def make_wish(
         frozenset(words),
         relevance,
         frozenset(verb for verb, weight in verbs.items() if weight == 1.0),
-        lambda manifest: _is_named(manifest, stems) or _has_phrase(manifest, words),
+        lambda manifest: _is_named(manifest, stems) or has_phrase(manifest, words),
         verbs.get("find", 0.0) == 1.0,
+        bool(mentions.mails),
     )
-    only_asks = is_question(request)
-    asked_for = {n for n, m in changing.items() if _is_asked_for(m, own, verbs, words, only_asks)}
+    only_asks, spoken = is_question(request), words_beside_files(request, own)
+    asked_for = {n for n, m in changing.items() if is_asked_for(m, own, verbs, spoken, only_asks)}
     is_note = NOTES_EVENTS in changing and not asked_for and notes_event(request)
     if is_note:
         asked_for = {NOTES_EVENTS}
     asked_for = asked_for if wide else meant(asked_for, manifests, said)
+    followed = _followed(changing, manifests, relevance, verbs)
+    asked_for |= followed
     trusted = {n for n in changing if wide and verb_of(n) not in DESTRUCTIVE}
     acting = frozenset(asked_for | trusted)
     tools = {
@@ -138,26 +153,48 @@ def make_wish(
             and (wide or _is_spoken_of(manifest, own, relevance.get(name, 0.0)))
         )
     }
+    looked = [m for m in tools.values() if not m.is_mutating]
+    if (
+        not wide
+        and not is_note
+        and any("entries" not in m.args.get("required", ()) for m in looked)
+    ):
+        tools |= _next_best(manifests, relevance)
     if is_note and not wide:
         tools = {NOTES_EVENTS: changing[NOTES_EVENTS]}
     if wide:
         clauses = MOST_CLAUSES
     elif acting and not _needs_reading(acting, verbs, dictated=bool(spans.contents)):
-        tools = {name: m for name, m in tools.items() if verb_of(name) != "read"}
-    if _names_its_files(spans) and not _looks_for(verbs, words):
+        # Of mail and events the things to do it to are found by reading.
+        tools = {n: m for n, m in tools.items() if verb_of(n) != "read" or brings_items(m)}
+    if _names_its_files(spans) and not looks_for(verbs, words):
         tools = {name: m for name, m in tools.items() if verb_of(name) != "find"}
     if gives and not wide:
-        reads = verbs.get("read", 0.0) >= _MEANT
+        reads = verbs.get("read", 0.0) >= MEANT
         kept = {n for n in tools if reads or verb_of(n) != "read"} | {"find_files"}
         tools = {name: m for name, m in manifests.items() if name in kept}
+    tools |= _companions(acting, manifests)
+    if mentions.names and any(brings_items(m) and verb_of(n) in _ROWS for n, m in tools.items()):
+        # `the shifts of Sara in a.xlsx`: of what is read, what was named.
+        tools |= {n: m for n, m in manifests.items() if n in _CHOOSING}
     tools = _without_rivals(tools, frozenset(stems), spans.urls)
     tools = tools if wide else without_echoes(tools, said)
     if not tools and spans.places and not _HOURS.isdisjoint(words):
         # `is it dark in Oslo yet?` speaks of the time without saying so.
         tools = {n: m for n, m in manifests.items() if _needs_only_a_place(m)}
+    if not acting and mentions.times and (tools or only_asks):
+        # `anything on at the weekend?` speaks of the calendar without saying so.
+        tools |= {n: m for n, m in manifests.items() if n in _TIMES}
+    named = any(place[:1].isupper() for place in spans.places)
+    if not tools and (spans.coords or (named and only_asks)):
+        tools = {n: m for n, m in manifests.items() if _is_of_places(m)}
     adds = not _ADDING.isdisjoint(words)
     asked = max(clauses, len(_FURTHER.findall(request[:8000])) + 1)
-    goal = _destination(spans, asked_for, _deed_at(request, asked_for))
+    plain = {verb_of(name) for name in acting if verbs.get(verb_of(name), 0.0) == 1.0}
+    asked = max(asked, len(plain), 1 + bool(followed or {"create_dirs", "move_files"} <= acting))
+    if len(spans.paths) > 1 and any(verb_of(name) == "compare" for name in tools):
+        asked = max(asked, 2)
+    goal = destination(spans, asked_for, deed_at(request, asked_for))
     fewest = 2 if not wide and _speaks_of_two(tools, relevance, spans, asked) else 1
     known = frozenset(stems)
     wants = all(path.grade != "said" for path in spans.paths) and any(
@@ -165,7 +202,10 @@ def make_wish(
     )
     columns = columns_in(request)
     said_words = frozenset(words)
-    return Wish(spans, tools, acting, adds, said_words, asked, goal, wants, wide, fewest, columns)
+    return Wish(
+        spans, tools, acting, adds, said_words, asked, goal, wants, wide, fewest, columns,
+        mentions,
+    )  # fmt: skip
 
 
 def _sent(files: Sequence[str]) -> Spans:
@@ -186,32 +226,6 @@ def _spoken(request: str, spans: Spans) -> str:
     return request
 
 
-def _destination(spans: Spans, asked_for: Collection[str], deed_at: int) -> PathSpan | None:
-    """Where something is to be put: the last name that the words make a target. What stands before
-    the deed says where to look (`find the pdfs in X and make a sheet`)."""
-    if all(verb_of(name) in DESTRUCTIVE for name in asked_for):
-        return None
-    targets = [
-        path
-        for path in spans.paths
-        if path.role == "target" and path.at >= deed_at and path.text not in KNOWN_EXTENSIONS
-    ]
-    sure = [path for path in targets if path.grade != "hinted"]
-    found = sure or targets
-    return found[-1] if found else None
-
-
-def _deed_at(request: str, asked_for: Collection[str]) -> int:
-    """Where the first word stands that plainly names a deed of these tools; 0 when none does."""
-    lexicon, wanted = load_lexicon(), {verb_of(name) for name in asked_for}
-    for match in re.finditer(r"[^\W\d_]+", request[:2000]):
-        for word in tokens(match[0]):
-            verbs = lexicon.senses([word], [_known(word)], related=0, implied=0).verbs
-            if any(verbs.get(verb, 0.0) == 1.0 for verb in wanted):
-                return match.start()
-    return 0
-
-
 def _names_its_files(spans: Spans) -> bool:
     """Whether the files are named one by one, so that none has to be found."""
     said = [path for path in spans.paths if path.grade == "said"]
@@ -219,8 +233,50 @@ def _names_its_files(spans: Spans) -> bool:
     return bool(said) and all(p.is_file for p in said) and not spans.patterns and not measured
 
 
-def _looks_for(verbs: Mapping[str, float], words: Sequence[str]) -> bool:
-    return verbs.get("find", 0.0) == 1.0 or not {"dove", "where"}.isdisjoint(words)
+def _companions(acting: Collection[str], manifests: Mapping[str, Manifest]) -> dict[str, Manifest]:
+    """What brings the things that a changing tool works on by their ids, mail and events: nobody
+    can name those."""
+    return {
+        other: manifests[other]
+        for name in acting
+        for other in manifests[name].companions
+        if other in manifests
+        and object_of(other) in _KNOWN_BY_ID
+        and brings_items(manifests[other])
+    }
+
+
+def _followed(
+    changing: Mapping[str, Manifest],
+    manifests: Mapping[str, Manifest],
+    relevance: Mapping[str, float],
+    verbs: Mapping[str, float],
+) -> set[str]:
+    """What is made of what another tool finds: `find a free hour and put in gym`."""
+    puts = max(verbs.get("write", 0.0), verbs.get("create", 0.0), verbs.get("set", 0.0))
+    return {
+        other
+        for name, manifest in manifests.items()
+        if puts >= MEANT and not manifest.is_mutating and relevance.get(name, 0.0) >= _CLEARLY
+        for other in manifest.companions
+        if other in changing and verb_of(other) == "create"
+    }
+
+
+def _next_best(
+    manifests: Mapping[str, Manifest], relevance: Mapping[str, float]
+) -> dict[str, Manifest]:
+    """The tools that only look, next to those that are plainly spoken of: which of them serves is
+    for the model to choose."""
+    looking = {n: m for n, m in manifests.items() if not m.is_mutating}
+    ranked = sorted(looking, key=lambda name: -relevance.get(name, 0.0))[:_NEXT]
+    most = max((relevance.get(name, 0.0) for name in ranked), default=0.0)
+    least = max(_WORKS_ON, _NEARLY * most)
+    return {n: looking[n] for n in ranked if relevance.get(n, 0.0) >= least}
+
+
+def _is_of_places(manifest: Manifest) -> bool:
+    return not manifest.is_mutating and "place" in manifest.types.values()
 
 
 def _needs_only_a_place(manifest: Manifest) -> bool:
@@ -267,73 +323,26 @@ def _needs_reading(acting: frozenset[str], verbs: Mapping[str, float], *, dictat
     return verbs.get("read", 0.0) >= 1.0 or any(verb_of(name) not in blind for name in acting)
 
 
-def _known(word: str) -> str:
-    """The stem under which the lexicon knows a word, pronouns at its end taken off if need be."""
-    lexicon = load_lexicon()
-    stemmed, bare = stem(word), without_pronoun(word)
-    return bare if bare is not None and not lexicon.knows(stemmed) else stemmed
-
-
-def _is_asked_for(
-    manifest: Manifest,
-    spans: Spans,
-    verbs: Mapping[str, float],
-    words: Sequence[str],
-    only_asks: bool,
-) -> bool:
-    if is_foreign(manifest.name):
-        return _has_phrase(manifest, words)
-    verb = verb_of(manifest.name)
-    weight = verbs.get(verb, 0.0)
-    if verb in DESTRUCTIVE and _is_taken_back(words):
-        return False
-    if weight == 1.0 or _has_phrase(manifest, words):
-        return True
-    if verb in DESTRUCTIVE or only_asks:  # `any new mail?` makes nothing
-        return False
-    if weight >= _MEANT:
-        # `write hello into a.txt` sends nothing to anybody.
-        into = any(path.grade == "said" and path.is_file for path in spans.paths)
-        return verb != "send" or verbs.get("write", 0.0) < 1.0 or not into
-    # `sling a.txt into Archive`, `fetch URL into a.txt`: a thing and a place for it say enough.
-    goes = any(path.role == "target" and path.grade != "hinted" for path in spans.paths)
-    said = [path for path in spans.paths if path.grade == "said"]
-    if verb == "write":
-        return goes and bool(spans.urls) and bool(said)
-    # `where is a.txt in Archive` names a place as well: nothing may be asked of it.
-    asks = _looks_for(verbs, words) or any(
-        weight >= 0.5 and other in _ASKING for other, weight in verbs.items()
-    )
-    return verb == "move" and goes and len(said) > 1 and not asks
-
-
-def _is_taken_back(words: Sequence[str]) -> bool:
-    """Whether a destroying word is negated, or something is excepted from it."""
-    if not _EXCEPTING.isdisjoint(words):
-        return True
-    lexicon = load_lexicon()
-    for at, word in enumerate(words):
-        verbs = lexicon.senses([word], [_known(word)], related=0, implied=0).verbs
-        if not DESTRUCTIVE.isdisjoint(verbs) and not _NEGATING.isdisjoint(
-            words[max(0, at - 3) : at]
-        ):
-            return True
-    return False
-
-
-def _has_phrase(manifest: Manifest, words: Sequence[str]) -> bool:
-    """Whether one of the tool's own affinity phrases stands in the request, word by word."""
-    said = f" {' '.join(words)} "
-    return any(
-        f" {' '.join(tokens(phrase))} " in said
-        for phrases in manifest.affinity.values()
-        for phrase in phrases
+def brings_items(manifest: Manifest) -> bool:
+    """Whether a tool brings several things of its own, for others to work on: mail, events, rows,
+    processes. A text that is read is one."""
+    return (
+        not manifest.is_mutating
+        and "entries" not in manifest.args.get("required", ())
+        and "blob" not in manifest.output.get("entries", {}).values()
+        and (verb_of(manifest.name) in {"find", "list"} or manifest.render == "list")
     )
 
 
 def _is_spoken_of(manifest: Manifest, spans: Spans, points: float) -> bool:
     if "entries" in manifest.args.get("required", ()):
-        return points >= _WORKS_ON or (manifest.name.startswith("filter") and bool(spans.sought))
+        verb = verb_of(manifest.name)
+        wanted = {
+            "filter": bool(spans.sought),
+            "sort": spans.descending is not None,
+            "compute": spans.operation is not None,
+        }
+        return points >= _WORKS_ON or wanted.get(verb, False)
     if points >= _SPOKEN_OF:
         return True
     kinds = set(manifest.types.values())

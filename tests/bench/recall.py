@@ -19,7 +19,9 @@ from typing import Any
 from core.catalog.loader import Catalog, CatalogLoader
 from core.execution.context import TurnContext
 from core.levels.candidates import Candidates
+from core.levels.plan_schema import steps_at
 from core.levels.proposers.metis import MOST_CANDIDATES
+from core.levels.wish import Wish
 from core.vocabulary import META_TOOLS
 from tests.support.executors import signed_home
 from tests.support.models import ScriptedModel
@@ -63,7 +65,8 @@ def household() -> list[Row]:
 
 def figures(rows: Sequence[Row], catalog: Catalog) -> dict[str, Any]:
     """By way of choosing: `simple_local` and `simple_strong` are the tools of a native call,
-    `plan` what a whole plan may name."""
+    `plan` what a whole plan is chosen from, `steps` whether its grammar admits the right tools in
+    their order."""
     candidates = Candidates()
     planner = Planner(ScriptedModel(), catalog)
     ways: dict[str, Chooser] = {
@@ -77,7 +80,38 @@ def figures(rows: Sequence[Row], catalog: Catalog) -> dict[str, Any]:
         "rows": len(known),
         "rows_of_other_tools": sum(bool(needs(row)) for row in rows) - len(known),
         **{name: _share(known, planner, choose) for name, choose in ways.items()},
+        "steps": _admitted(known, planner, catalog),
     }
+
+
+def _admitted(
+    known: Sequence[tuple[Row, list[frozenset[str]]]], planner: Planner, catalog: Catalog
+) -> dict[str, Any]:
+    """As `_share`, of whole plans; `rows` says where each ends. What asks for its target is
+    right."""
+    rows: dict[str, str] = {}
+    for row, _ in known:
+        wish = planner.wish(row["text"], row["lang"])
+        if wish.wants_target and row.get("needs") == "input":
+            continue
+        plans = [
+            [step["tool"] for step in steps if step["tool"] not in META_TOOLS]
+            for steps in (row["steps"], *row.get("alt", ()))
+        ]
+        ends = [_end(plan, wish) for plan in plans if plan and catalog.offered.keys() >= {*plan}]
+        if all(ends):
+            rows[row["id"]] = ends[0]
+    recall = round(1 - len(rows) / len(known), 4) if known else None
+    return {"recall": recall, "rows": rows}
+
+
+def _end(plan: Sequence[str], wish: Wish) -> str:
+    """Where the grammar stops a plan; "" when it admits it."""
+    for number, tool in enumerate(plan, start=1):
+        forms = steps_at(wish, number)
+        if all(form["properties"]["tool"]["const"] != tool for form in forms):
+            return f"{number} {tool}"
+    return ""
 
 
 def needs(row: Row) -> list[frozenset[str]]:

@@ -21,7 +21,7 @@ def wish(catalog: Catalog, text: str) -> Wish:
     planner = Planner(ScriptedModel(), catalog)
     context = planner.context(text, "it")
     names = planner.proposer._candidates.best(context, k_max=24)
-    return planner.proposer._wish(context, names)
+    return planner.proposer.wish(context, names)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from core.execution.context import Exchange, TurnContext
 from core.execution.paths import Scope
 from core.i18n import Texts
 from core.levels.candidates import Candidates
-from core.levels.proposers.metis import MetisProposer
+from core.levels.proposers.metis import MOST_CANDIDATES, MetisProposer
 from core.levels.validator import problem_of
+from core.levels.wish import Wish
 from core.llm.client import ChatModel, Usage
 from core.llm.prompts import Prompts
 from core.llm.tiers import Role, Tiers
@@ -60,8 +61,9 @@ class Planner:
     def __init__(self, model: ChatModel, catalog: Catalog, *, role: Role = "plan") -> None:
         locales = REPO / "locales"
         self._catalog = catalog
+        self._candidates = Candidates()
         self.proposer = MetisProposer(
-            OneModel(model), Prompts(locales), Texts.load(locales), Candidates(), role=role
+            OneModel(model), Prompts(locales), Texts.load(locales), self._candidates, role=role
         )
 
     def context(self, text: str, lang: str, earlier: Sequence[Exchange] = ()) -> TurnContext:
@@ -77,6 +79,12 @@ class Planner:
             conversation=tuple(earlier),
             scope=Scope((f"{HOME}/Documents", HOME), HOME, f"{HOME}/.metnos", HOME),
         )
+
+    def wish(self, text: str, lang: str) -> Wish:
+        """What the words of a request let its plan do."""
+        context = self.context(text, lang)
+        names = self._candidates.best(context, k_max=MOST_CANDIDATES)
+        return self.proposer.wish(context, names)
 
     async def plan(self, text: str, lang: str) -> Planned:
         """One plan; an invalid one is proposed anew once, as the runner does."""

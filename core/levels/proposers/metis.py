@@ -86,7 +86,7 @@ class MetisProposer:
 
     async def _whole(self, context: TurnContext, advice: str | None) -> Proposal:
         names = self._candidates.best(context, k_max=MOST_CANDIDATES)
-        wish = self._wish(context, names)
+        wish = self.wish(context, names)
         model = self._tiers.for_role(self._role)
         if not may_use_tools(wish):
             if wish.wants_target:
@@ -174,7 +174,8 @@ class MetisProposer:
                 lines[at] = lines[at].partition(": ")[0]
         return lines
 
-    def _wish(self, context: TurnContext, names: tuple[str, ...]) -> Wish:
+    def wish(self, context: TurnContext, names: tuple[str, ...]) -> Wish:
+        """What the words of the request let a plan of these tools do."""
         points, clauses = self._candidates.relevance(context)
         return make_wish(
             context.request,
