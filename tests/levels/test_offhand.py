@@ -59,7 +59,7 @@ def planner(catalog: Catalog) -> Planner:
 
 def wish(planner: Planner, text: str) -> Wish:
     context = planner.context(text, "it")
-    return planner.proposer._wish(context, Candidates().best(context, k_max=24))
+    return planner.proposer.wish(context, Candidates().best(context, k_max=24))
 
 
 @pytest.mark.parametrize("text", each(NOTES))
