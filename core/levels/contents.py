@@ -7,14 +7,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from core.catalog.lexicon import STOP_WORDS
 from core.execution.values import fold
 from core.levels.file_words import INTO
 
-if TYPE_CHECKING:
-    from core.levels.spans import PathSpan
+
+class NamedFile(Protocol):
+    """A name of a file or folder in the text: see `spans.PathSpan`."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def grade(self) -> str: ...
+    @property
+    def role(self) -> str: ...
+    @property
+    def at(self) -> int: ...
+
 
 _WRITE = r"""(?: scriv\w+ | annot\w+ | appunt\w+ | aggiung\w+ | segn\w+ | salv\w+ | mett\w+
     | inser\w+ | registr\w+ | write | jot(?:\ down)? | note(?:\ down)? | add | append | put | save
@@ -39,7 +50,7 @@ _POINTING = frozenset(
 )
 
 
-def contents_of(text: str, paths: Sequence[PathSpan], quoted: Sequence[str]) -> tuple[str, ...]:
+def contents_of(text: str, paths: Sequence[NamedFile], quoted: Sequence[str]) -> tuple[str, ...]:
     """What is to be written: quoted, before the file's name, or after it."""
     files = [path for path in paths if path.grade == "said" or path.role == "target"]
     found = [q for q in quoted if all(q != path.text for path in files)]

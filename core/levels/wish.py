@@ -239,6 +239,7 @@ def _companions(acting: Collection[str], manifests: Mapping[str, Manifest]) -> d
     return {
         other: manifests[other]
         for name in acting
+        if any(arg.endswith("ids") for arg in manifests[name].properties)
         for other in manifests[name].companions
         if other in manifests
         and object_of(other) in _KNOWN_BY_ID
