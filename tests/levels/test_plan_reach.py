@@ -122,7 +122,7 @@ def test_question_lets_no_plan_change_anything(
 @pytest.mark.parametrize(
     ("lang", "text"),
     [
-        ("it", "stasera esco con Anna"),
+        ("it", "buon weekend anche a te"),
         ("en", "had a lovely weekend"),
         ("it", "buonanotte"),
         ("en", "thanks, you saved my day"),
