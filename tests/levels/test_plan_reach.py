@@ -122,11 +122,10 @@ def test_question_lets_no_plan_change_anything(
 @pytest.mark.parametrize(
     ("lang", "text"),
     [
-        ("it", "buon weekend anche a te"),
-        ("en", "had a lovely weekend"),
         ("it", "buonanotte"),
+        ("it", "sei un tesoro"),
         ("en", "thanks, you saved my day"),
     ],
 )
-def test_talk_that_names_a_time_is_still_talk(catalog: Catalog, lang: str, text: str) -> None:
+def test_talk_lets_no_plan_begin(catalog: Catalog, lang: str, text: str) -> None:
     assert not may_use_tools(wish_of(catalog, text, lang))
