@@ -18,6 +18,7 @@ from urllib.parse import unquote
 
 from imap_tools import BaseMailBox, MailBox, MailBoxStartTls, MailBoxUnencrypted, MailMessage
 from imap_tools.errors import ImapToolsError, MailboxLoginError
+from imap_tools.utils import encode_folder
 
 from executors._sdk.result import Failure
 
@@ -50,6 +51,9 @@ _NAMES_IN_STRUCTURE = re.compile(
 )
 
 
+_MESSAGE_ID = re.compile(r"<[^<>\s]{1,300}>")
+
+
 class MessageId:
     """The parts of a message's name."""
 
@@ -79,6 +83,7 @@ class Box:
         self.name: str = account["name"]
         self._box = box
         self._folders: list[Any] | None = None
+        self._abilities: frozenset[str] | None = None
         self.validity = 0
 
     def open(self, folder: str, *, readonly: bool = True) -> str:
@@ -171,10 +176,37 @@ class Box:
                 pieces = []
 
     def move(self, uids: Sequence[int], folder: str) -> None:
-        self._box.move([str(uid) for uid in uids], folder)
+        """Move messages of the open folder. What others have marked as deleted stays: EXPUNGE
+        without numbers would end that for good."""
+        numbers, target = ",".join(map(str, uids)), encode_folder(folder)
+        if self._can("MOVE"):
+            self._uid("MOVE", numbers, target)
+            return
+        others = set(self.uids("DELETED")) - set(uids)
+        self._uid("COPY", numbers, target)
+        self._uid("STORE", numbers, "+FLAGS", r"(\Deleted)")
+        if self._can("UIDPLUS"):
+            self._uid("EXPUNGE", numbers)
+        elif not others:
+            self._box.client.expunge()
+
+    def _uid(self, command: str, *args: Any) -> None:
+        status, data = self._box.client.uid(command, *args)
+        if status != "OK":
+            raise Failure("http_status", f"the mail server refuses: {_short(data)}")
+
+    def _can(self, name: str) -> bool:
+        """What a server says after the login: before it, many tell less."""
+        if self._abilities is None:
+            _, data = self._box.client.capability()
+            said = b" ".join(part for part in data if isinstance(part, bytes))
+            self._abilities = frozenset(said.decode("ascii", "replace").upper().split())
+        return name in self._abilities
 
     def flag(self, uids: Sequence[int], flags: Sequence[str], *, on: bool) -> None:
-        self._box.flag([str(uid) for uid in uids], list(flags), on)
+        # The library's own way ends with EXPUNGE, as its way to move does.
+        sign, marks = "+" if on else "-", " ".join(flags)
+        self._uid("STORE", ",".join(map(str, uids)), f"{sign}FLAGS", f"({marks})")
 
     def append(self, message: bytes, folder: str) -> None:
         self._box.append(message, folder, flag_set=["\\Seen"])
@@ -203,6 +235,22 @@ class Head:
     @property
     def is_unread(self) -> bool:
         return "\\Seen" not in self.flags
+
+
+def header_of(message: Any, name: str) -> str:
+    """The first header of that name on one line, "" where there is none."""
+    values = message.headers.get(name) or ("",)
+    return " ".join(str(values[0]).split())[:300]
+
+
+def chain_of(message: Any) -> list[str]:
+    """The ids of the messages before this one in its conversation, the first one first."""
+    values = message.headers.get("references") or message.headers.get("in-reply-to") or ("",)
+    return list(dict.fromkeys(_MESSAGE_ID.findall(str(values[0])[:20_000])))
+
+
+def thread_of(message: Any) -> str:
+    return next(iter(chain_of(message)), "") or header_of(message, "message-id")
 
 
 @contextmanager
@@ -311,5 +359,5 @@ def _folded(text: str) -> str:
     return re.sub(r"[\s.]+", "_", text.strip().casefold())
 
 
-def _short(exc: Exception) -> str:
+def _short(exc: object) -> str:
     return " ".join(str(exc).split())[:200]

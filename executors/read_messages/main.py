@@ -12,7 +12,17 @@ import re
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from executors._sdk.imap import Box, Head, MessageId, imap_day, mail_accounts, opened, quoted
+from executors._sdk.imap import (
+    Box,
+    Head,
+    MessageId,
+    header_of,
+    imap_day,
+    mail_accounts,
+    opened,
+    quoted,
+    thread_of,
+)
 from executors._sdk.result import Failure, done, from_exception, item
 from executors._sdk.windows import NoWindow, read_window
 
@@ -32,7 +42,8 @@ _TAGS = re.compile(r"(?s)<[^>]*>")
 def run(call: Call) -> dict[str, Any]:
     """One entry a message, the newest first: `id`, `account`, `folder`, `sender`, `address`, `to`,
     `subject`, `date`, `unread`, `text` (2000 characters at most, `cut` when there is more),
-    `attachments` (names), `message_id`."""
+    `attachments` (names), `message_id`, `thread` (the id of the message that its conversation
+    began with, so that entries can be grouped by it)."""
     window = _window(call)
     most = int(call.args.get("max_results") or MOST)
     found: list[dict[str, Any]] = []
@@ -110,7 +121,8 @@ def _entry(call: Call, head: Head, name: MessageId, received: datetime) -> dict[
         "unread": head.is_unread,
         "text": text[:MAX_TEXT],
         "size": head.size,
-        "message_id": _header(message, "message-id"),
+        "message_id": header_of(message, "message-id"),
+        "thread": thread_of(message),
     }
     if len(text) > MAX_TEXT or not head.is_whole:
         fields["cut"] = True
@@ -152,11 +164,6 @@ def _received(head: Head) -> datetime:
     except (ValueError, TypeError, IndexError):
         return datetime(1970, 1, 1, tzinfo=UTC)
     return said if said.tzinfo else said.replace(tzinfo=UTC)
-
-
-def _header(message: Any, name: str) -> str:
-    values = message.headers.get(name) or ("",)
-    return " ".join(str(values[0]).split())[:300]
 
 
 def _window(call: Call) -> tuple[datetime, datetime] | None:

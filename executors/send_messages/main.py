@@ -34,6 +34,8 @@ TIMEOUT_S = 30.0
 MAX_ATTACHED = 24 << 20
 """Most providers take 25 MB with everything."""
 _ADDRESS = re.compile(r"[^@\s<>,;\"()]+@[^@\s<>,;\"()]+\.[^@\s<>,;\"()]{2,}")
+MOST_BEFORE = 18
+_REPLY = re.compile(r"(?i)(?:re|r|aw|sv)\s*:")
 _SHOWN = ("subject", "title", "name", "text", "content", "value", "path", "url")
 # Servers that keep what is sent through them; another copy would be a second one.
 _KEEPS = ("gmail.com", "googlemail.com", "office365.com", "outlook.com")
@@ -47,17 +49,18 @@ def run(call: Call) -> dict[str, Any]:
     entries: list[dict[str, Any]] = []
     addresses = _addresses(call)
     with imap.opened(account) as box:
+        before = _conversation(call, box)
         sent = _sent_folder(box)
         with _server(account) as server:
             for number, to in enumerate(addresses, 1):
-                message = _message(call, account, to, subject, body, files)
+                message = _message(call, account, to, subject, body, files, before)
                 key = str(message["Message-ID"])
                 fields: dict[str, Any] = {"to": to, "subject": subject, "message_id": key}
                 try:
                     if sent and box.uids(f"HEADER Message-ID {imap.quoted(key)}"):
                         entries.append(item(**fields, already=True, account=account["name"]))
                         continue
-                    server.send_message(message, account["address"], [to])
+                    server.send_message(message, account["address"], [_on_the_wire(to)])
                     entries.append(item(**fields, account=account["name"]))
                 except (OSError, smtplib.SMTPException, Failure) as exc:
                     failed = _failure(exc)
@@ -121,10 +124,42 @@ def _addresses(call: Call) -> list[str]:
     return list({address.casefold(): address for address in found}.values())
 
 
+def _on_the_wire(to: str) -> str:
+    """An address as every server takes it: its domain in ASCII."""
+    if to.isascii():
+        return to
+    head, _, domain = to.rpartition("@")
+    try:
+        return f"{head}@{domain.encode('idna').decode('ascii')}"
+    except UnicodeError as exc:
+        raise Failure("invalid_args", f"{to[:80]!r} is no mail address") from exc
+
+
+def _conversation(call: Call, box: Box) -> list[str]:
+    """The ids of the conversation that an answer goes on, the answered one last. Where that is
+    not there any more, it alone."""
+    answered = _answered(call)
+    if answered is None:
+        return []
+    last, before = str(answered["message_id"]), []
+    name = MessageId.read(answered["id"])
+    with suppress(Failure, *imap.IMAP_ERRORS):
+        box.open(name.folder)
+        if box.validity == name.validity:
+            before = [one for h in box.heads([name.uid]) for one in imap.chain_of(h.message)]
+    # As long chains are cut (RFC 5322 sets no bound, lines do): the first and the last ones.
+    before = [one for one in before if one != last]
+    return [*before[:1], *before[1:][-MOST_BEFORE:], last]
+
+
 def _subject(call: Call) -> str:
     said = " ".join(str(call.args.get("subject") or "").split())
     if said:
         return said[:300]
+    answered = _answered(call)
+    if answered is not None and str(answered.get("subject") or "-") != "-":
+        old = " ".join(str(answered["subject"]).split())[:290]
+        return old if _REPLY.match(old) else f"Re: {old}"
     first = next((line.strip() for line in _body(call).split("\n") if line.strip()), "")
     return first[:60] or ", ".join(imap.safe_name(path) for path in _paths(call))[:60]
 
@@ -185,17 +220,19 @@ def _message(
     subject: str,
     body: str,
     files: list[tuple[str, bytes]],
+    before: list[str],
 ) -> EmailMessage:
     message = EmailMessage(policy=SMTP)
     message["From"] = account["address"]
-    message["To"] = to
+    message["To"] = _on_the_wire(to)
     message["Subject"] = subject
     message["Date"] = email.utils.format_datetime(call.now)
     domain = str(account["address"]).rpartition("@")[2]
     message["Message-ID"] = f"<{_key(call, to)}@{domain}>"
     answered = _answered(call)
     if answered is not None:
-        message["In-Reply-To"] = message["References"] = str(answered["message_id"])
+        message["In-Reply-To"] = str(answered["message_id"])
+        message["References"] = " ".join(before)
     message.set_content(body or " ")
     for name, data in files:
         kind, _ = mimetypes.guess_type(name)
@@ -260,6 +297,8 @@ def _failure(exc: Exception) -> Failure:
     match exc:
         case smtplib.SMTPRecipientsRefused():
             return Failure("not_found", "the server does not know this address")
+        case smtplib.SMTPNotSupportedError():
+            return Failure("unsupported", "this mail server takes no such address")
         case smtplib.SMTPServerDisconnected() | smtplib.SMTPConnectError():
             return Failure("network", "the mail server hung up")
         case smtplib.SMTPResponseException():

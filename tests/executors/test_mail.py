@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import email
 from collections.abc import Iterator
 from email.message import EmailMessage
@@ -9,6 +10,7 @@ from email.policy import SMTP, default
 
 import pytest
 
+from executors._sdk import imap
 from tests.executors.file_cases import run, run_caged
 from tests.support.mail_servers import HAS_DOVECOT, PASSWORD, MailHost, mail_host
 
@@ -180,6 +182,30 @@ def test_folder_in_other_letters_is_made_and_found(host):
     assert gone["error"]["code"] == "not_found"
 
 
+@pytest.mark.parametrize("can", [None, {"UIDPLUS"}, set()], ids=["move", "uidplus", "neither"])
+def test_moving_and_marking_end_nothing_that_others_marked_as_deleted(host, monkeypatch, can):
+    """Another program shows such mail as gone, and may take that back as long as it is there."""
+    if can is not None:
+        monkeypatch.setattr(imap.Box, "_can", lambda self, name: name in can)
+    folder = f"Via {can}"
+    host.deliver(written("tolta"), folder=folder, at=NOON)
+    host.deliver(written("spostata"), folder=folder, at=NOON + 1)
+    found = call(host, "read_messages", {"folder": folder})["entries"]
+    with imap.opened(host.account()) as box:
+        box.open(folder, readonly=False)
+        box.flag([int(found[1]["id"].rsplit("|", 1)[1])], ["\\Deleted"], on=True)
+
+    marked = call(host, "set_messages", {"entries": found[:1], "mark": "flagged"})
+    moved = call(host, "move_messages", {"entries": found[:1], "folder": f"Qui {can}"})
+
+    assert marked["ok"], marked
+    assert moved["ok"], moved
+    assert subjects(call(host, "read_messages", {"folder": f"Qui {can}"})) == ["spostata"]
+    left = subjects(call(host, "read_messages", {"folder": folder}))
+    # A server that can neither keeps the moved one as well, marked as deleted, as others do.
+    assert left == (["spostata", "tolta"] if can == set() else ["tolta"])
+
+
 def test_marks_are_set_and_taken_back(host):
     host.deliver(written("segnami"), folder="Segni", at=NOON)
     found = call(host, "read_messages", {"folder": "Segni"})["entries"]
@@ -229,6 +255,60 @@ def test_answer_goes_into_the_thread(host):
     got = email.message_from_bytes(host.sent[-1].content, policy=default)
     assert got["In-Reply-To"] == "<q1@posta.example>"
     assert text_of(got) == "sì", "what is answered is not sent along"
+
+
+def test_answer_keeps_subject_and_the_whole_conversation(host):
+    chain = {"References": "<t0@x.example> <t1@x.example>", "In_Reply_To": "<t1@x.example>"}
+    host.deliver(written("Gita", Message_ID="<t0@x.example>"), folder="Gita", at=NOON)
+    host.deliver(written("Re: Gita", Message_ID="<t2@x.example>", **chain), folder="Gita",
+                 at=NOON + 1)  # fmt: skip
+    seen = call(host, "read_messages", {"folder": "Gita"})["entries"]
+    grouped = run("group_entries", {"entries": seen, "by": "thread"})
+
+    for entry, subject, before in (
+        (seen[0], "Re: Gita", "<t0@x.example> <t1@x.example> <t2@x.example>"),
+        (seen[1], "Re: Gita", "<t0@x.example>"),
+    ):
+        args = {"to": ["marta@posta.example"], "body": f"vengo {before}", "entries": [entry]}
+        preview = call(host, "send_messages", args, mode="preview")
+        call(host, "send_messages", args)
+        got = email.message_from_bytes(host.sent[-1].content, policy=default)
+        assert (preview["subject"], got["Subject"]) == (subject, subject)
+        assert " ".join(str(got["References"]).split()) == before
+        assert got["In-Reply-To"] == entry["message_id"]
+
+    assert [entry["thread"] for entry in seen] == ["<t0@x.example>"] * 2
+    assert len(grouped["entries"]) == 1
+
+
+ENCODINGS = {
+    "iso-2022-jp": "日本語のメール", "gb18030": "中文邮件", "koi8-r": "Привет", "utf-16": "ciao è",
+    "windows-1252": "€ 5 — ok", "utf-7": "è qui", "big5": "繁體", "iso-8859-15": "€uro",
+}  # fmt: skip
+
+
+def test_mail_in_the_encodings_of_the_world_is_read(host):
+    for charset, text in ENCODINGS.items():
+        packed = base64.b64encode(text.encode(charset)).decode()
+        word = f"=?{charset}?b?{packed}?="
+        raw = (
+            f"From: {word} <a@b.example>\r\nSubject: {word}\r\nMIME-Version: 1.0\r\n"
+            f"Content-Type: text/plain; charset={charset}\r\n"
+            f"Content-Transfer-Encoding: base64\r\n\r\n{packed}\r\n"
+        )
+        host.deliver(raw.encode(), folder="Lingue", at=NOON)
+
+    seen = call(host, "read_messages", {"folder": "Lingue"})["entries"]
+
+    for key in ("subject", "text", "sender"):
+        assert {entry[key] for entry in seen} == set(ENCODINGS.values())
+
+
+def test_address_in_other_letters_goes_out_as_servers_take_it(host):
+    [entry] = call(host, "send_messages", {"to": ["leo@città.example"], "body": "x"})["entries"]
+
+    assert entry["to"] == "leo@città.example"
+    assert host.sent[-1].rcpt_tos == ["leo@xn--citt-3na.example"]
 
 
 def test_refused_address_is_told_and_the_others_go(host):
