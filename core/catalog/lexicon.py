@@ -212,6 +212,12 @@ class Lexicon:
             kind == "verb" and weight == 1.0 for kind, _, weight in self._words.get(stemmed, ())
         )
 
+    def is_only_verb(self, stemmed: str) -> bool:
+        """Whether the stem plainly names an action and nothing else."""
+        return self.is_verb(stemmed) and all(
+            kind == "verb" for kind, _, _ in self._words.get(stemmed, ())
+        )
+
     def senses(
         self, words: Sequence[str], stems: Sequence[str], *, related: float, implied: float
     ) -> Senses:

@@ -117,6 +117,7 @@ class PrefilterIndex:
         self._companions = self._read_companions()
         self._text: dict[str, list[tuple[int, float]]] = {}
         self._little: dict[str, list[tuple[tuple[str, ...], int]]] = {}
+        self._phrases: dict[int, list[frozenset[str]]] = {}
         self._read_texts()
         self._typos = _typo_table({*self._lexicon.words(), *self._affinity_words})
 
@@ -130,6 +131,29 @@ class PrefilterIndex:
     def companions_of(self, position: int) -> Sequence[int]:
         """Positions of the tools that go along with this one, in the order of their names."""
         return self._companions.get(position, ())
+
+    def called(self, query: str, names: Iterable[str]) -> list[str]:
+        """Those of the tools, in the order given, that the request calls by a whole phrase of
+        their affinity. A bare verb calls none: everybody says it of everything."""
+        said = {self.stem(word) for word in request_tokens(query)}
+        return [
+            name
+            for name in names
+            if (place := self.position(name)) is not None
+            and any(phrase <= said for phrase in self._phrases_of(place))
+        ]
+
+    def _phrases_of(self, place: int) -> list[frozenset[str]]:
+        if place not in self._phrases:
+            words = [
+                frozenset(stem(word) for word in tokens(phrase) if word not in STOP_WORDS)
+                for phrases in self._items[place].affinity.values()
+                for phrase in phrases
+            ]
+            self._phrases[place] = [
+                phrase for phrase in words if not all(map(self._lexicon.is_only_verb, phrase))
+            ]
+        return self._phrases[place]
 
     def clauses(self, query: str) -> list[list[str]]:
         """The request's tokens, cut where a further action begins; at most four pieces."""

@@ -73,6 +73,9 @@ _KEPT = 0.3
 _ECHO = 0.8
 # So many of the tools that a needed one gets from what it works on come along with it.
 _SOURCES = 2
+# So many tools that somebody added to the house come along by the words they were given.
+_CALLED = 3
+_OURS = "Metnos"
 # What no request names.
 _UNSAID = frozenset({"entries"})
 # Points below which a clause speaks of nothing.
@@ -119,6 +122,7 @@ class Candidates:
         ranked, parts, leaders = _read(context, index)
         needed = [
             *_offhand(context),
+            *_called(context, index),
             *leaders,
             *_with_sources(_needed(ranked, parts), ranked, index),
         ]
@@ -144,6 +148,7 @@ class Candidates:
         best = [
             *first,
             *_offhand(context),
+            *_called(context, index),
             *leaders,
             *everyday,
             *_needed(ranked, parts, share=_MEANT),
@@ -214,6 +219,17 @@ def _offhand(context: TurnContext) -> list[str]:
     """What a request is for that has no word for it."""
     there = NOTES_EVENTS in context.catalog.offered and notes_event(context.request)
     return [NOTES_EVENTS] if there else []
+
+
+def _called(context: TurnContext, index: prefilter.PrefilterIndex) -> list[str]:
+    """Tools of the person's own, written or connected, that the request calls by their words:
+    what they are about may be named by nothing that the shipped ones know."""
+    own = [
+        name
+        for name, executor in context.catalog.offered.items()
+        if executor.manifest.author != _OURS
+    ]
+    return index.called(context.request, own)[:_CALLED]
 
 
 def _read(

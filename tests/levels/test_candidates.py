@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from core.catalog.foreign import Approval, executor_of, seen_tool, with_foreign
 from core.catalog.loader import Catalog, CatalogLoader
+from core.catalog.manifest import Effect
 from core.levels.candidates import EVERYDAY, Candidates, stable_choice
 from core.levels.proposers.metis import abilities, tool_lines
 from core.vocabulary import is_executor_name
@@ -172,3 +174,29 @@ def test_what_is_not_there_fills_no_list(catalog, text):
     assert set(chosen) | set(best) <= set(less.offered)
     assert len(best) == len(set(best)) == 24
     assert len(chosen) == len(set(chosen))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_called"),
+    [
+        ("cerca fra gli appunti la parola casa", True),
+        ("che dice la mia Agenda Rossa?", True),
+        ("what does notebook say of the house", True),
+        ("find the files of yesterday", False),
+        ("what time is it in Tokyo?", False),
+    ],
+)
+async def test_a_tool_that_somebody_connected_comes_when_called_by_its_words(
+    catalog, text, is_called
+):
+    seen = seen_tool("find_notes", "Find by a word.", {"type": "object", "properties": {}})
+    words = Approval(Effect.PURE, words=("appunti", "agenda rossa"))
+    tool = executor_of("notebook", seen, words)
+    planner = Planner(ScriptedModel(), with_foreign(catalog, [tool]))
+    context = planner.context(text, "it")
+
+    shown = Candidates().choose(context, k_max=12, spare=0)
+    best = Candidates().best(context, k_max=12)
+
+    assert len(shown) == 12 >= len(best)
+    assert (tool.name in shown, tool.name in best) == (is_called, is_called)
