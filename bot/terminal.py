@@ -21,7 +21,15 @@ from bot.cli.lines import is_bar_wanted, visible
 from bot.cli.output import Console
 from bot.engine import Engine
 from bot.prompt import typed
-from bot.terminal_text import choices, chosen, reply_lines
+from bot.terminal_text import (
+    LEAVING_WORDS,
+    choices,
+    chosen,
+    help_blocks,
+    named_command,
+    reply_lines,
+    unknown_blocks,
+)
 from core.messages import (
     ButtonsChanged,
     ChatAddress,
@@ -42,7 +50,6 @@ from core.redaction import MASK
 from core.store import actors
 
 HERE = ChatAddress(actors.LOCAL_CHANNEL, actors.LOCAL_SENDER)
-LEAVING_WORDS = frozenset({"/exit", "/quit", "/esci"})
 
 
 @dataclass(slots=True)
@@ -114,6 +121,8 @@ class Terminal:
 
         `question`: what was asked or offered last and may be answered by this, also with a number.
         """
+        if (told := self._told(text, question)) is not None:
+            return told
         token = None if question is None else chosen(question, text)
         # Typed unseen at the question: its answer, and nobody's request whatever becomes of it.
         secret = question.turn_id if question is not None and question.secret else None
@@ -128,6 +137,19 @@ class Terminal:
             return future.result()
         finally:
             self._clear()
+
+    def _told(self, text: str, question: Reply | None) -> Answer | None:
+        """What this channel says itself: its help, and that it has no such command. What is
+        typed at a question that waits is an answer, but for `/help`."""
+        texts, lang = self._console.texts, self._lang or self._console.lang
+        match named_command(text):
+            case "/help":
+                reply = Reply(help_blocks(texts, lang), lang)
+            case str(name) if question is None or question.expects is None:
+                reply = Reply(unknown_blocks(texts, lang, name), lang, final_kind=FinalKind.ERROR)
+            case _:
+                return None
+        return Answer(TurnClosed("", reply.final_kind, reply))
 
     def converse(self) -> None:
         """Prompt, answer, and again, until the end of input, Ctrl-C or a leaving word."""
@@ -180,6 +202,8 @@ class Terminal:
             text = line.strip()
             if not text:
                 continue
+            if text.lower() in LEAVING_WORDS:
+                break
             said = MASK if question is not None and question.secret else text
             if not as_json:
                 self._console.line(f"> {said}")

@@ -10,12 +10,44 @@ import re
 from collections.abc import Iterator
 
 from bot.cli.lines import short_path, visible
+from core.i18n import Texts
 from core.messages import Block, Button, Reply
+from core.turn_forget import COMMAND as FORGET
+from core.turn_offers import UNDO_COMMAND
+from core.turn_praxis import COMMAND as PRAXIS
+
+LEAVING_WORDS = frozenset({"/exit", "/quit", "/esci"})
+# In the order in which the help shows them.
+_TAKEN = (UNDO_COMMAND, PRAXIS, FORGET)
+_COMMAND = re.compile(r"/[a-z_]{2,32}", re.ASCII | re.IGNORECASE)
 
 _BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*")
 _HEADING = re.compile(r"#{1,6}\s+(.*)")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _INDENT = "  "
+
+
+def named_command(text: str) -> str | None:
+    """The command, in small letters, that a typed line is and that no turn takes: `/help`, or one
+    that a terminal has not. None: it is a request, or a command that is carried out."""
+    name = text.strip().casefold()
+    return name if _COMMAND.fullmatch(name) and name not in _TAKEN else None
+
+
+def help_blocks(texts: Texts, lang: str) -> tuple[Block, ...]:
+    """What can be asked for, and the commands of a terminal, a line each."""
+    lines = [
+        f"{name} · {texts.say(f'telegram.menu.{name[1:]}', lang)}" for name in ("/help", *_TAKEN)
+    ]
+    lines.append(f"/exit · {texts.say('cli.chat.help.exit', lang)}")
+    keys = texts.say("cli.chat.help.keys", lang)
+    said = (texts.say("telegram.help.host", lang), "\n".join(lines), keys)
+    return tuple(Block("text", text) for text in said)
+
+
+def unknown_blocks(texts: Texts, lang: str, name: str) -> tuple[Block, ...]:
+    """That a terminal has no such command."""
+    return (Block("text", texts.say("cli.chat.unknown_command", lang, name=name)),)
 
 
 def reply_lines(reply: Reply, *, styled: bool) -> Iterator[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.terminal_text import choices, chosen, reply_lines
+from bot.terminal_text import choices, chosen, named_command, reply_lines
 from core.messages import Block, Button, Reply
 from tests.cli.conftest import Cli
 from tests.cli.test_processes import ROOT
@@ -187,3 +187,41 @@ def test_answer_that_nothing_can_be_said_to_shows_no_choices(cli: Cli, script: S
 
     assert "annullabile" in ran.out
     assert "1." not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("/help", "/help"),
+        (" /Status ", "/status"),
+        ("/undo", None),
+        ("/praxis", None),
+        ("/forget", None),
+        ("/tmp/a.md", None),
+        ("/etc/hosts che cosa dice?", None),
+        ("aiuto", None),
+    ],
+)
+def test_named_command_is_a_word_that_no_turn_takes(text, name):
+    assert named_command(text) == name
+
+
+def test_pipe_tells_its_commands_itself_and_asks_no_model(cli: Cli, script: Script, note: Path):
+    model = script(RULES)
+
+    ran = cli("chat", stdin="cancella a.md\n/help\n/exit\nciao\n")
+
+    assert "\n/undo · Annulla l'ultima modifica\n" in ran.out
+    assert "\n/exit · " in ran.out
+    assert "Ciao a te" not in ran.out
+    assert len(model.asked) == 1
+    assert note.exists()
+
+
+def test_unknown_command_is_no_request(cli: Cli, script: Script):
+    model = script(RULES)
+
+    ran = cli("chat", "--once", "/status")
+
+    assert (ran.status, model.asked) == (1, [])
+    assert "/help" in ran.out
