@@ -72,10 +72,7 @@ class MeaningWords:
             size = len(phrase.words)
             if best is not None and (size, _weight(phrase)) <= (len(best.words), _weight(best)):
                 continue
-            if start + size <= len(words) and all(
-                _fits(phrase.kind, *both)
-                for both in zip(phrase.words, words[start:], strict=False)
-            ):
+            if start + size <= len(words) and _matches(phrase, words, start):
                 best = phrase
         return best
 
@@ -89,6 +86,15 @@ def _texts(said: dict[str, str], lang: str) -> dict[str, None]:
 def _weight(phrase: Phrase) -> int:
     """Of phrases of one length the one that is written out most goes first."""
     return sum(len(word) for word in phrase.words) - sum("*" in word for word in phrase.words)
+
+
+def _matches(phrase: Phrase, words: Sequence[str], start: int) -> bool:
+    for at, pattern in enumerate(phrase.words, start):
+        if pattern != words[at] and not (
+            pattern[-1] == "*" and _fits(phrase.kind, pattern, words[at])
+        ):
+            return False
+    return True
 
 
 def _fits(kind: str, pattern: str, word: str) -> bool:
@@ -137,7 +143,7 @@ _AS_NOUN = {
 _PAST = frozenset(
     """delete cancel empty move copy rename create add send forward reply open close download
     upload save compress unpack convert enable disable run stop share mark update install undo
-    restore archive restart""".split()
+    restore archive restart label""".split()
 )
 _PARTICIPLE = re.compile(r"\w{3,}(?:at|ut|it)[oaie]$")
 
