@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from core.clock import SystemClock
-from core.config import load_settings
 from core.messages import Role
-from core.store import pairing
-from core.store.stores import open_stores
 from tests.support.scripted_model import Rule
 from tests.support.world import World, open_world
 
@@ -29,20 +24,6 @@ class Town(World):
             self.telegram.user(name, language_code=lang)
             self.telegram.say(name, f"/start {self.code(role)}")
             self.telegram.expect(name, "", timeout=LONG)
-
-    def code(self, role: Role) -> str:
-        """A pairing code, made as `metnos pair` makes it, without its half second of start."""
-
-        async def make() -> str:
-            clock = SystemClock()
-            stores = await open_stores(load_settings(metnos_home=self.home), clock)
-            try:
-                async with stores.main.write() as tx:
-                    return await pairing.create_code(tx, role, clock)
-            finally:
-                await stores.close()
-
-        return asyncio.run(make())
 
     def restart(self, *, kill: bool = True) -> None:
         self.telegram.stop_bot(kill=kill)

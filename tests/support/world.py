@@ -5,6 +5,7 @@ The bot sees nothing of the test's environment but what stands here.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sqlite3
@@ -16,8 +17,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from core.clock import SystemClock
+from core.config import load_settings
+from core.messages import Role
+from core.store import pairing
+from core.store.stores import open_stores
 from tests.support.executors import prepare_home
 from tests.support.harness import Harness
+from tests.support.processes import PATIENCE_S
 from tests.support.scripted_model import Rule, ScriptedModel
 
 REPO = Path(__file__).resolve().parents[2]
@@ -70,17 +77,30 @@ class World:
 
     def host(self, name: str = "anna", *, lang: str = "it") -> str:
         """A person who is paired as the host; the bot runs."""
-        return self._pair(name, "--host", lang)
+        return self._pair(name, Role.HOST, lang)
 
     def guest(self, name: str, *, lang: str = "it") -> str:
-        return self._pair(name, "--guest", lang)
+        return self._pair(name, Role.GUEST, lang)
 
-    def _pair(self, name: str, role: str, lang: str) -> str:
+    def _pair(self, name: str, role: Role, lang: str) -> str:
         self.telegram.user(name, language_code=lang)
-        code = json.loads(self.cli("pair", role, "--json").stdout)["code"]
-        self.telegram.say(name, f"/start {code}")
-        self.telegram.expect(name, "")
+        self.telegram.say(name, f"/start {self.code(role)}")
+        self.telegram.expect(name, "", timeout=PATIENCE_S)
         return name
+
+    def code(self, role: Role) -> str:
+        """A pairing code, made as `metnos pair` makes it, without its half second of start."""
+
+        async def make() -> str:
+            clock = SystemClock()
+            stores = await open_stores(load_settings(metnos_home=self.home), clock)
+            try:
+                async with stores.main.write() as tx:
+                    return await pairing.create_code(tx, role, clock)
+            finally:
+                await stores.close()
+
+        return asyncio.run(make())
 
     def texts(self, name: str) -> list[str]:
         return [text for text in self.telegram.texts(name) if text]
