@@ -82,6 +82,7 @@ def town(tmp_path: Path) -> Iterator[Town]:
         "METNOS_FILES_ROOTS": str(tmp_path),
     }
     with open_town(tmp_path, rules, **options) as town:
+        town.telegram.forks = False  # its environment is looked at
         yield town
 
 

@@ -72,6 +72,7 @@ def town(tmp_path: Path) -> Iterator[Town]:
         "METNOS_LOG_FILE": str(tmp_path / "home/metnos.log"),
     }
     with open_town(tmp_path, RULES, **options) as town:
+        town.telegram.forks = False  # its environment is looked at
         yield town
 
 

@@ -102,6 +102,7 @@ def open_town(people: int, rules: Sequence[Rule] = RULES, **env: str) -> Iterato
             (world.notes / "diary.md").write_text("una riga del diario\n" * 400, encoding="utf-8")
             ids = [str(world.telegram.user(name, language_code="it")) for name in names]
             asyncio.run(_know(settings, ids))
+            world.telegram.forks = False  # the start is measured too
             yield Town(world, names)
 
 

@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 
+from tests.support import nursery                                                            # noqa: E402
 from tests.support.fakeapi import TOKEN, FakeTelegram                                        # noqa: E402
 
 ENV = {"TELEGRAM_BOT_TOKEN": "{token}", "TELEGRAM_BASE_URL": "{base_url}", "TELEGRAM_BASE_FILE_URL": "{base_file_url}"}
@@ -35,6 +36,9 @@ def said(event):
 
 class Harness:
     """One fake server (on a thread of its own) and one bot process. Everything here is synchronous."""
+
+    # Whether a `python -m` is forked from the nursery, not started as a program.
+    forks = False
 
     def __init__(self, cmd, env=None, env_map=None, cwd=None, log="bot.log", token=TOKEN, inherit=True, **fake):
         """inherit=False: the bot sees `env` and the env_map alone, nothing of this process's environment."""
@@ -73,7 +77,10 @@ class Harness:
         seen = self.tg.polls_seen + self.tg.webhooks_set
         cmd = shlex.split(self.cmd) if isinstance(self.cmd, str) else self.cmd
         with self.log.open("ab") as log:
-            self.proc = subprocess.Popen(cmd, cwd=self.cwd, env=env, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+            if self.forks and cmd[:2] == [sys.executable, "-m"]:
+                self.proc = nursery.start(cmd[2], cmd[3:], cwd=self.cwd, env=env, log=log.fileno())
+            else:
+                self.proc = subprocess.Popen(cmd, cwd=self.cwd, env=env, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
         self._wait(lambda: self.tg.polls_seen + self.tg.webhooks_set > seen or self.proc.poll() is not None, wait, "the bot's first getUpdates or setWebhook")
         if self.proc.poll() is not None:
             raise Failed(f"the bot exited with {self.proc.returncode} at start:\n{self.tail()}")

@@ -61,6 +61,7 @@ class World:
         self.telegram: Any = Harness(
             command, env=self.env, cwd=tmp, log=tmp / "bot.log", inherit=False
         )
+        self.telegram.forks = True
 
     def cli(self, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """A `metnos` command beside the bot."""

@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[2]
 class World(Harness):  # type: ignore[misc]  # the harness is taken over untyped
     """The harness with our bot's home; people added before the start are known to the bot."""
 
+    forks = True
+
     def __init__(self, tmp_path: Path, **fake) -> None:
         self.home, self.notes = tmp_path / "home", tmp_path / "notes"
         self.notes.mkdir(exist_ok=True)
