@@ -136,7 +136,8 @@ def _serve(asked_by: socket.socket) -> None:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     told: dict[int, int] = {}
     while True:
-        ready, _, _ = select.select([asked_by, woken], [], [])
+        watched: list[socket.socket | int] = [asked_by, woken]
+        ready, _, _ = select.select(watched, [], [])
         if woken in ready:
             os.read(woken, 4096)
         if asked_by in ready:

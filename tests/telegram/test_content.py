@@ -119,6 +119,8 @@ def test_file_is_there_once_though_its_turn_is_killed(alice):
 
     assert received(alice) == {"a.txt": b"dati"}
     assert len(alice.calls("getFile")) <= 2
+    alice.say("alice", "/stop")
+    alice.expect("alice", "^fermato")
 
 
 def test_file_gets_a_safe_name(alice):
