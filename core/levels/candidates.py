@@ -10,7 +10,7 @@ from core.accounts import AccountKind
 from core.catalog import prefilter
 from core.catalog.loader import Catalog
 from core.execution.context import TurnContext
-from core.levels.offhand import NOTES_EVENTS, asks, notes_event
+from core.levels.offhand import asks, deed_of
 from core.levels.router import Traits
 from core.llm.client import ToolSpec
 from core.vocabulary import family_of, object_of, verb_of
@@ -217,8 +217,8 @@ class Candidates:
 
 def _offhand(context: TurnContext) -> list[str]:
     """What a request is for that has no word for it."""
-    there = NOTES_EVENTS in context.catalog.offered and notes_event(context.request)
-    return [NOTES_EVENTS] if there else []
+    deed = deed_of(context.request)
+    return [deed] if deed in context.catalog.offered else []
 
 
 def _called(context: TurnContext, index: prefilter.PrefilterIndex) -> list[str]:

@@ -9,8 +9,8 @@ import re
 
 from core.catalog.lexicon import load_lexicon, stem, tokens
 
-NOTES_EVENTS = "create_events"
-"""The tool that a note of an event is for."""
+NOTES_EVENTS, SENDS, TAKES_OFF = "create_events", "send_messages", "delete_lists"
+"""The tools that are meant without a word for what they do."""
 
 MOST_WORDS = 12
 _HOUR = re.compile(
@@ -92,11 +92,41 @@ _PICKS = re.compile(
 )
 _ORDERS = frozenset("controlla guarda verifica segna check look mark see".split())
 _TELLING = frozenset("i we he she they you io ho ti mi sono era is are was were".split())
+_MESSAGE_TO = re.compile(
+    r"""(?ix) (?: (?:nuov[oa]\ )? (?:messaggi(?:o|no)|mail|e-?mail|sms|risposta)
+        \ (?:a|ad|al|allo|alla|all['’]|ai|agli|alle|per)
+      | (?:new\ )? (?:message|mail|e-?mail|text|note|reply)\ (?:to|for) ) \b [^:,\n]{1,60} [:,]"""
+)
+_MAIL_OF = re.compile(
+    r"""(?ix) (?:le\ |la\ |the\ )? (?:mail|e-?mails?|messaggi|messages?|posta)\ (?:di|da|del|della
+    | dal|dalla|dello|degli|dei|from|of|by|in|about)\b"""
+)
+_OFF_LIST = re.compile(
+    r"""(?ix) (?: via\ [^.?!]{1,80}\ dalla\ (?:mia\ )?lista\b
+      | [^.?!]{1,80}\ (?:via|fuori)\ dalla\ (?:mia\ )?lista\b
+      | [^.?!]{1,80}\ off\ (?:of\ )?(?:the|my|our)\ (?:\w+\ )?list\b )"""
+)
 # Words that name a thing as often as a deed.
 _NOUNS = frozenset(
     """posta post mail email message messages messaggio messaggi text note nota lista list new
     nuova nuovo nuove nuovi order ordine copia copy risposta answer invio""".split()
 )
+
+
+def deed_of(request: str) -> str:
+    """The tool that a request without a verb is for: a note of an event, a message to somebody
+    (`messaggio ad Anna: arrivo`), something off a list; "" for any other."""
+    if notes_event(request):
+        return NOTES_EVENTS
+    bare = _COURTESY.sub("", request)
+    if _MESSAGE_TO.match(bare):
+        return SENDS
+    return TAKES_OFF if _OFF_LIST.match(bare) else ""
+
+
+def speaks_of_mail(request: str) -> bool:
+    """Whether mail is named as a thing that is there: `email di ieri` sends none."""
+    return _MAIL_OF.match(_COURTESY.sub("", request)) is not None
 
 
 def notes_event(request: str) -> bool:

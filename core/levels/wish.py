@@ -26,7 +26,7 @@ from core.levels.deeds import (
     words_beside_files,
 )
 from core.levels.mentions import Mentions, find_mentions
-from core.levels.offhand import NOTES_EVENTS, is_question, notes_event
+from core.levels.offhand import NOTES_EVENTS, SENDS, deed_of, is_question, speaks_of_mail
 from core.levels.spans import PathSpan, Spans, find_spans
 from core.vocabulary import object_of, verb_of
 
@@ -136,9 +136,12 @@ def make_wish(
     )
     only_asks, spoken = is_question(request), words_beside_files(request, own)
     asked_for = {n for n, m in changing.items() if is_asked_for(m, own, verbs, spoken, only_asks)}
-    is_note = NOTES_EVENTS in changing and not asked_for and notes_event(request)
-    if is_note:
-        asked_for = {NOTES_EVENTS}
+    if speaks_of_mail(request):
+        asked_for -= {SENDS}
+    deed = deed_of(request)
+    is_note = deed == NOTES_EVENTS and deed in changing and not asked_for
+    if deed in changing and (is_note or deed != NOTES_EVENTS):
+        asked_for = {deed}
     asked_for = asked_for if wide else meant(asked_for, manifests, said)
     followed = _followed(changing, manifests, relevance, verbs)
     asked_for |= followed

@@ -201,7 +201,8 @@ def test_nothing_is_asked_where_no_mail_is_to_move(
     event = stage.ask(HOST, REQUEST[lang].format(sender, "Fatture"), "Ok")
 
     assert "✋" not in json.dumps(event["message"], ensure_ascii=False)
-    assert stage.lines_of(REQUEST[lang].format(sender, "Fatture"))[-1]["final_kind"] == "answer"
+    [line] = stage.ended(REQUEST[lang].format(sender, "Fatture"), 1)
+    assert line["final_kind"] == "answer"
     assert _subjects(mailbox, sender) == ["Cena?"]
 
 

@@ -92,6 +92,16 @@ def test_what_asks_orders_or_tells_is_no_note(text: str):
         ("disk space", "get_host", False),
         ("mail a Marco: arrivo alle 8", "send_messages", True),
         ("email to Marco: arriving at 8", "send_messages", True),
+        ("messaggio ad Anna: arrivo", "send_messages", True),
+        ("message to Anna: on my way", "send_messages", True),
+        ("email di ieri", "read_messages", False),
+        ("messages from Anna", "read_messages", False),
+        ("via il latte dalla lista della spesa", "delete_lists", True),
+        ("milk off the shopping list", "delete_lists", True),
+        ("pioggia domani?", "get_weather", False),
+        ("rain tomorrow?", "get_weather", False),
+        ("libero domani?", "find_events_empty", False),
+        ("duplicati in Foto", "find_files_hash", False),
     ],
 )
 def test_verbless_request_has_its_tool_and_makes_nothing_else(
