@@ -161,6 +161,8 @@ def _by_id(
     for one in reversed(made) if tool else ():
         label = str(one.get("name") or one["id"])
         former = (found or {}).get(str(one["id"]))
+        if do == "put_back" and former is not None and former.get("exists") is False:
+            continue  # it was gone already
         if do == "put_back" and not isinstance((former or {}).get("text"), str):
             yield UndoItem("none", label)
             continue

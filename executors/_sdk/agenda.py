@@ -141,6 +141,14 @@ class Agenda:
     def remove(self, kept: Kept) -> None:
         self._dav.delete(_resource(kept))
 
+    def restore(self, place: str, text: str) -> str:
+        """Put an event back that is not there any more; its version. Raises `changed_since` when
+        something is there by now."""
+        version = self._dav.add(place, text)
+        if version is None:
+            raise Failure("changed_since", "something is there by now")
+        return version
+
     def _home(self) -> Collection:
         """The calendar for new events: the first that may be written."""
         listed = self._dav.collections()
@@ -191,6 +199,12 @@ class FileAgenda:
 
     def remove(self, kept: Kept) -> None:
         self._write(self._same(kept), kept.uid, "")
+
+    def restore(self, place: str, text: str) -> str:
+        there = self._read()
+        if place in there.groups:
+            raise Failure("changed_since", "something is there by now")
+        return self._write(there, place, text)
 
     def _same(self, kept: Kept) -> ics.Text:
         now = self._read()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date, datetime, timedelta
 
-from executors._sdk import ics, ics_edit
+from executors._sdk import agenda_back, ics, ics_edit
 from executors._sdk.agenda import EventId, agenda_of, scope_fields
 from executors._sdk.moments import read_moment
 from executors._sdk.result import Failure, done, failed_item, from_exception, item
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from executors._sdk.agenda import Agenda, FileAgenda, Kept
     from executors._sdk.call import Call
 
-MOST_KEPT = 200_000
-"""Of the texts before a change, kept so that it can be taken back, in characters."""
-# Others were told of the change: it cannot be taken back from here alone.
-_INVITED = re.compile(r"(?im)^(?:ATTENDEE|ORGANIZER)[;:]")
 _CHANGES = ("summary", "start", "end", "location")
 
 
@@ -29,7 +25,7 @@ def run(call: Call) -> dict[str, Any]:
     """One entry an event: `id`, `version`, `summary`, `start`, `end`, `scope` (`event`,
     `occurrence`, `series`). Where a change is taken back: `already` for what is as it was."""
     if call.put_back:
-        return done([_put_back(call, one) for one in call.put_back])
+        return done(agenda_back.put_back(call))
     entries = []
     ids = _ids(call)
     for number, one in enumerate(ids, 1):
@@ -50,49 +46,16 @@ def run(call: Call) -> dict[str, Any]:
 
 def preview(call: Call) -> dict[str, Any]:
     """What would change. Raises `Failure` when an event is not there, or cannot become so."""
-    targets, before, after = [], [], []
-    kept_texts = 0
+    targets, after = [], []
+    before = agenda_back.Before()
     for one in _ids(call):
         with agenda_of(call, one.account) as agenda:
             kept, _, fields = _foresee(call, agenda, one)
         targets.append(f"{fields['was']} ({fields['was_start'][:16].replace('T', ' ')})")
-        state = {"id": str(one), "exists": True, "version": kept.version}
-        text = agenda.text_of(kept)
-        if not _INVITED.search(text) and kept_texts + len(text) <= MOST_KEPT:
-            kept_texts += len(text)
-            state["text"] = text
-        before.append(state)
+        before.note(agenda, one, kept)
         after.append({key: fields[key] for key in ("id", "summary", "start", "end", "scope")})
-    undo = [{"do": "put_back_by_id"}] if all("text" in state for state in before) else []
-    return {"targets": targets, "count": len(targets), "before": before, "changes": after,
-            "undo": undo}  # fmt: skip
-
-
-def _put_back(call: Call, former: dict[str, Any]) -> dict[str, Any]:
-    """One event as it was, if it still is as the change left it."""
-    one = EventId.read(former.get("id"))
-    try:
-        with agenda_of(call, one.account) as agenda:
-            kept = agenda.get(one.place)
-            if kept is None:
-                raise Failure("changed_since", "the event is not there any more")
-            if ics.blocks_of(_plain(agenda.text_of(kept))) == ics.blocks_of(
-                _plain(former["text"])
-            ):
-                return item(id=str(one), version=kept.version, already=True)
-            if kept.version != former.get("version"):
-                raise Failure("changed_since", "it has changed meanwhile")
-            version = agenda.change(kept, str(former["text"]))
-            return item(id=str(one), version=version)
-    except (Failure, OSError) as exc:
-        failed = from_exception(exc)
-        if failed is None:
-            raise
-        return failed_item(failed.code, failed.detail, id=str(one))
-
-
-def _plain(text: str) -> str:
-    return text.replace("\r\n", "\n")
+    return {"targets": targets, "count": len(targets), "before": before.states,
+            "changes": after, "undo": before.undo}  # fmt: skip
 
 
 def _ids(call: Call) -> list[EventId]:

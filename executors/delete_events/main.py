@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from executors._sdk import ics, ics_edit
+from executors._sdk import agenda_back, ics, ics_edit
 from executors._sdk.agenda import EventId, agenda_of, scope_fields
 from executors._sdk.result import Failure, done, failed_item, from_exception, item
 
@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
 
 def run(call: Call) -> dict[str, Any]:
-    """One entry an event: `id`, `summary`, `scope` (`event`, `occurrence`, `series`); `gone` says
-    that there was nothing left to delete."""
+    """One entry an event: `id`, `summary`, `scope` (`event`, `occurrence`, `series`), `version` of
+    what is left of a series; `gone` says that there was nothing left to delete. Where a deletion
+    is taken back: `already` for what is as it was."""
+    if call.put_back:
+        return done(agenda_back.put_back(call))
     entries = []
     groups = _groups(call)
     for number, ((account, place), ids) in enumerate(groups.items(), 1):
@@ -36,19 +39,18 @@ def run(call: Call) -> dict[str, Any]:
 def preview(call: Call) -> dict[str, Any]:
     """What would go: `targets` as people know them, `before` how each id stands now."""
     targets: list[str] = []
-    before = []
+    before = agenda_back.Before()
     for (account, place), ids in _groups(call).items():
         with agenda_of(call, account) as agenda:
             kept = agenda.get(place)
             for one in ids:
                 key = _key(call, one)
-                exists = kept is not None and _has(kept, key, agenda)
-                state: dict[str, Any] = {"id": str(one), "exists": exists}
-                if kept is not None and exists:
-                    state["version"] = kept.version
-                    targets.append(_label(kept, key, agenda))
-                before.append(state)
-    return {"targets": targets, "count": len(targets), "before": before}
+                there = kept if kept is not None and _has(kept, key, agenda) else None
+                before.note(agenda, one, there)
+                if there is not None:
+                    targets.append(_label(there, key, agenda))
+    return {"targets": targets, "count": len(targets), "before": before.states,
+            "undo": before.undo}  # fmt: skip
 
 
 def _groups(call: Call) -> dict[tuple[str, str], list[EventId]]:
@@ -67,7 +69,7 @@ def _delete(
         return [item(id=str(one), summary="-", gone=True, scope="event") for one in ids]
     keys = [key for one in ids if (key := _key(call, one))]
     labels = {str(one): _label(kept, _key(call, one), agenda) for one in ids}
-    repeats = _repeats(kept)
+    repeats, version = _repeats(kept), None
     if len(keys) < len(ids):
         agenda.remove(kept)
         scope = "series" if repeats else "event"
@@ -79,10 +81,13 @@ def _delete(
                 text = ics_edit.without(kept.text.calendar_of(kept.uid), keys, agenda.zone)
             except ics.BROKEN as exc:
                 raise Failure("damaged", "this event cannot be read well enough") from exc
-            agenda.change(kept, text)
+            version = agenda.change(kept, text)
     entries = []
     for one in ids:
-        fields: dict[str, Any] = {"id": str(one), "summary": labels[str(one)]}
+        label = labels[str(one)]
+        fields: dict[str, Any] = {"id": str(one), "summary": label, "name": label}
+        if version is not None:
+            fields["version"] = version
         fields |= scope_fields(call, scope)
         if scope == "occurrence" and _key(call, one) not in keys:
             fields["gone"] = True

@@ -1,4 +1,4 @@
-"""A moved event is put back by one word, on a real calendar server and in a file."""
+"""A moved or deleted event is put back by one word, on a real calendar server and in a file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ EVENT = (
 )
 
 
-def moves(ask: Ask) -> list[tuple[str, Mapping[str, Any]]]:
+def acts(ask: Ask) -> list[tuple[str, Mapping[str, Any]]]:
+    if "cancella" in ask.user or "cancel" in ask.user:
+        return [("delete_events", {"event_ids": ["{{step1.id}}"]})]
     return [
         (
             "change_events",
@@ -42,11 +44,11 @@ def moves(ask: Ask) -> list[tuple[str, Mapping[str, Any]]]:
 
 RULES = [
     Rule(
-        user="sposta|move",
+        user="dentist",
         after=0,
         calls=lambda ask: [("read_events", {"time_window": ask.user.split()[4]})],
     ),
-    Rule(user="sposta|move", after=1, calls=moves),
+    Rule(user="dentist", after=1, calls=acts),
     Rule(text="Ok."),
 ]
 
@@ -69,7 +71,7 @@ RULES = [
         ),
     ],
 )
-async def test_moved_event_is_put_back(
+async def test_moved_or_deleted_event_is_put_back(
     tmp_path: Path, lang: str, words: str, undo: str, back: str, keeps: str
 ) -> None:
     (tmp_path / "dav").mkdir()
@@ -81,8 +83,9 @@ async def test_moved_event_is_put_back(
             file = tmp_path / "notes" / "Calendario.ics"
 
             def kept() -> list[str]:
-                text = host.read("casa/d1.ics") if keeps == "server" else None
-                return ics.blocks_of(text or file.read_bytes().decode())
+                if keeps == "server":
+                    return ics.blocks_of(host.read("casa/d1.ics") or "")
+                return ics.blocks_of(file.read_bytes().decode())
 
             if keeps == "server":
                 host.make("casa")

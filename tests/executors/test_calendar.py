@@ -19,6 +19,7 @@ from executors._sdk.moments import read_moment
 from executors._sdk.result import Failure
 from executors._sdk.windows import NoWindow
 from executors.change_events import main as change_events
+from executors.delete_events import main as delete_events
 from tests.executors.file_cases import run, run_caged
 from tests.support.dav_server import DavHost, broken_host, dav_host, free_port, pointing_to
 from tests.support.run_executor import call_document
@@ -168,7 +169,12 @@ def test_event_is_made_once_and_deleted_by_its_id(host):
     assert again["entries"][0]["id"] == entry["id"]
     assert (entry["account"], entry["name"]) == ("Casa", "Cena da Paolo")
     look = call(host, "delete_events", {"event_ids": [entry["id"]]}, mode="preview")
-    assert look["before"] == [{"id": entry["id"], "exists": True, "version": entry["version"]}]
+    [state] = look["before"]
+    assert (state["id"], state["exists"], state["version"]) == (
+        entry["id"],
+        True,
+        entry["version"],
+    )
     [read] = call(host, "read_events", {"time_window": "sabato"})["entries"]
     assert (read["id"], read["version"]) == (entry["id"], entry["version"])
     assert read["location"] == "via Mazzini 3"
@@ -315,13 +321,13 @@ def test_event_changes_in_what_is_said_and_nothing_else(host, args, start, end, 
     assert now["version"] != entry["version"]
 
 
-def put_back(host, entry, text, *roots, **about):
+def put_back(host, entry, text, *roots, tool=change_events):
     """What taking the change of this entry back does."""
-    accounts = about.pop("accounts", [host.account()] if host else [])
+    accounts = [host.account()] if host else []
     document = call_document("change_events", {"event_ids": [entry["id"]]},
                              roots=[str(root) for root in roots], accounts=accounts)  # fmt: skip
-    former = {"id": entry["id"], "version": entry["version"], "text": text}
-    return change_events.run(Call({**document, "put_back": [former]}))
+    former = {"id": entry["id"], "version": entry.get("version"), "text": text}
+    return tool.run(Call({**document, "put_back": [former]}))
 
 
 def test_change_is_put_back_to_the_text_that_was_there(host):
@@ -348,6 +354,40 @@ def test_change_is_put_back_to_the_text_that_was_there(host):
     assert ics.blocks_of(host.read("casa/yoga.ics") or "") == ics.blocks_of(before or "")
     host.ask("DELETE", "ada/casa/yoga.ics")
     assert put_back(host, other, state["text"])["error"]["code"] == "changed_since"
+
+
+@pytest.mark.parametrize("key", ["", "20260319T170000Z"], ids=["series", "one time"])
+def test_deletion_is_put_back_to_the_text_that_was_there(host, key):
+    host.put("casa/yoga.ics", text_of(WEEKLY, MOVED))
+    before = ics.blocks_of(host.read("casa/yoga.ics") or "")
+    args = {"event_ids": [f"Casa|/ada/casa/yoga.ics|{key}"]}
+    look = call(host, "delete_events", args, mode="preview")
+    [gone] = call(host, "delete_events", args)["entries"]
+    [text] = [state["text"] for state in look["before"]]
+    assert ics.blocks_of(host.read("casa/yoga.ics") or "") != before
+
+    back = put_back(host, gone, text, tool=delete_events)
+    again = put_back(host, gone, text, tool=delete_events)
+
+    assert look["undo"] == [{"do": "put_back_by_id"}]
+    assert back["entries"][0]["ok"] is True
+    assert again["entries"][0]["already"] is True
+    assert ics.blocks_of(host.read("casa/yoga.ics") or "") == before
+    host.put("casa/yoga.ics", text_of(WEEKLY.replace("Yoga", "Altro")))
+    assert put_back(host, gone, text, tool=delete_events)["error"]["code"] == "changed_since"
+
+
+def test_deletion_in_a_file_is_put_back(tmp_path):
+    file = tmp_path / "Calendario.ics"
+    file.write_bytes(text_of(DENTIST, WEEKLY).encode())
+    args = {"event_ids": ["|d1|"]}
+    [state] = run("delete_events", args, tmp_path, mode="preview")["before"]
+    [gone] = run("delete_events", args, tmp_path)["entries"]
+    assert "d1" not in ics.Text(file.read_bytes().decode()).groups
+
+    put_back(None, gone, state["text"], tmp_path, tool=delete_events)
+
+    assert ics.Text(file.read_bytes().decode()).groups == ics.Text(text_of(DENTIST, WEEKLY)).groups
 
 
 def test_change_that_others_were_told_of_is_not_promised_back(host):

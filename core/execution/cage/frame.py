@@ -59,7 +59,7 @@ _SDK = f"{_ROOT}._sdk"
 _FOR_FEW = frozenset(
     f"{_SDK}.{name}"
     for name in """
-    geo agenda archives book cards csv_text dav dav_parts digest
+    geo agenda agenda_back archives book cards csv_text dav dav_parts digest
     discarding documents google_places ics ics_edit imap json_http lists
     making matching messages moments ods packages passages pdf
     pictures place_chain sheets tables time_spans time_words weather_words windows
