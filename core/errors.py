@@ -104,6 +104,7 @@ class ErrorCode(StrEnum):
     HOST_NOT_FOUND = "host_not_found"
     OTHER_SERVER = "other_server"
     TLS_FAILED = "tls_failed"
+    CERTIFICATE_EXPIRED = "certificate_expired"
     UNSUPPORTED = "unsupported"
     # taking back
     CHANGED_SINCE = "changed_since"

@@ -196,4 +196,6 @@ def _as_data(person: Actor, checked: Checked) -> dict[str, Any]:
     }
 
 
-_OUT_OF_REACH = frozenset({"network", "timeout", "tls_failed"})
+_OUT_OF_REACH = frozenset(
+    {"network", "timeout", "host_not_found", "tls_failed", "certificate_expired"}
+)

@@ -11,6 +11,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from core.errors import CallRefused, ErrorCode
@@ -42,7 +43,8 @@ class Resolver:
     async def addresses(self, name: str) -> tuple[str, ...]:
         """Every address of a name in the order of preference, at least one.
 
-        Raises `CallRefused`: host_not_found, timeout, resource_limit when too many look-ups wait.
+        Raises `CallRefused`: host_not_found, network when no name server can be asked,
+        timeout, resource_limit when too many look-ups wait.
         """
         loop = asyncio.get_running_loop()
         kept = self._known.get(name)
@@ -63,7 +65,7 @@ class Resolver:
         future: asyncio.Future[tuple[str, ...]] = loop.create_future()
         self._asked[name] = future
 
-        def settle(found: tuple[str, ...] | None) -> None:
+        def settle(found: tuple[str, ...] | None, *, nobody_asked: bool = False) -> None:
             self._asked.pop(name, None)
             if found:
                 if len(self._known) >= MOST_KEPT:
@@ -74,23 +76,37 @@ class Resolver:
             if found:
                 future.set_result(found)
             else:
-                future.set_exception(CallRefused(ErrorCode.HOST_NOT_FOUND, "the name is unknown"))
+                future.set_exception(_unresolved(nobody_asked=nobody_asked))
                 future.exception()  # somebody may have stopped waiting
 
         def work() -> None:
+            found, nobody_asked = None, False
             try:
                 found = self._look(name)
+            except socket.gaierror:
+                nobody_asked = True
             finally:
                 self._slots.release()
             with suppress(RuntimeError):  # the loop is closed: nobody waits
-                loop.call_soon_threadsafe(settle, found)
+                loop.call_soon_threadsafe(partial(settle, found, nobody_asked=nobody_asked))
 
         threading.Thread(target=work, name="metnos-resolve", daemon=True).start()
         return future
 
     def _look(self, name: str) -> tuple[str, ...] | None:
+        """Raises `gaierror` only when there was nobody to ask."""
         try:
             found = self._lookup(name, None, 0, socket.SOCK_STREAM)
+        except socket.gaierror as exc:
+            if exc.errno == socket.EAI_AGAIN:
+                raise
+            return None
         except (OSError, UnicodeError):
             return None
         return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def _unresolved(*, nobody_asked: bool) -> CallRefused:
+    if nobody_asked:
+        return CallRefused(ErrorCode.NETWORK, "no name server can be asked: there is no network")
+    return CallRefused(ErrorCode.HOST_NOT_FOUND, "the name is unknown")

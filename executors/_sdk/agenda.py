@@ -14,9 +14,10 @@ from zoneinfo import ZoneInfo
 from executors._sdk import ics
 from executors._sdk.dav import Dav
 from executors._sdk.dav_parts import CALENDARS, Resource
+from executors._sdk.encodings import lossless
 from executors._sdk.files import locate, look, opened
 from executors._sdk.result import Failure, from_exception
-from executors._sdk.writing import check_writable, chunks_of, write_file
+from executors._sdk.writing import Seen, check_writable, chunks_of, retried, write_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -168,6 +169,7 @@ class FileAgenda:
         self._call = call
         self.zone = ZoneInfo(call.tz)
         self._place = _file_of(call)
+        self._seen = Seen(None)
 
     def __enter__(self) -> FileAgenda:
         return self
@@ -186,19 +188,28 @@ class FileAgenda:
         return self._kept(text, place) if place in text.groups else None
 
     def add(self, uid: str, text: str) -> tuple[str, str, bool]:
-        there = self._read()
-        if uid in there.groups:
-            return uid, ics.version_of(there.groups[uid]), True
-        return uid, self._write(there, uid, text), False
+        def once() -> tuple[str, str, bool]:
+            there = self._read()
+            if uid in there.groups:
+                return uid, ics.version_of(there.groups[uid]), True
+            return uid, self._write(there, uid, text), False
+
+        return retried(once)  # what others put in meanwhile stays
 
     def text_of(self, kept: Kept) -> str:
         return kept.text.document(kept.text.groups[kept.uid])
 
     def change(self, kept: Kept, text: str) -> str:
-        return self._write(self._same(kept), kept.uid, text)
+        def once() -> str:
+            return self._write(self._same(kept), kept.uid, text)
+
+        return retried(once)
 
     def remove(self, kept: Kept) -> None:
-        self._write(self._same(kept), kept.uid, "")
+        def once() -> str:
+            return self._write(self._same(kept), kept.uid, "")
+
+        retried(once)
 
     def restore(self, place: str, text: str) -> str:
         there = self._read()
@@ -218,13 +229,15 @@ class FileAgenda:
 
     def _read(self) -> ics.Text:
         place = self._place
+        self._seen = Seen(None)
         if place is None or look(place) is None:
             return ics.Text("")
         with opened(place) as (fd, info):
             if info.st_size > MAX_FILE:
                 raise Failure("too_large", "more than 32 MB", path=place.path, limit=MAX_FILE)
             data = b"".join(chunks_of(fd))
-        return ics.Text(data.decode("utf-8-sig", "replace"))
+            self._seen = Seen(info)
+        return ics.Text(lossless(data))
 
     def _write(self, there: ics.Text, uid: str, text: str) -> str:
         """Put the events of this text in the place of those of a UID; their version."""
@@ -243,7 +256,8 @@ class FileAgenda:
         else:
             whole = text if new else there.document([])
         mode = 0o600 if info is None else info.st_mode & 0o777
-        write_file(place, [whole.encode("utf-8", "replace")], mode=mode, replace=info is not None)
+        data = [whole.encode("utf-8", "replace")]
+        write_file(place, data, mode=mode, replace=info is not None, since=self._seen)
         return ics.version_of(ics.Text(whole).groups.get(uid, ()))
 
     def _new(self) -> Place:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from executors._sdk import cards
 from executors._sdk.dav import Dav
 from executors._sdk.dav_parts import BOOKS, PictureSieve
+from executors._sdk.encodings import lossless
 from executors._sdk.files import locate, look, opened
 from executors._sdk.result import Failure, from_exception, item
 from executors._sdk.writing import chunks_of
@@ -86,7 +87,7 @@ class Contacts:
                         raise Failure("too_large", "more than 64 MB", path=place.path,
                                       limit=MAX_FILE)  # fmt: skip
                     data = b"".join([*map(sieve.feed, chunks_of(fd)), sieve.end()])
-                text = data.decode("utf-8-sig", "replace")
+                text = lossless(data)
                 for number, block in enumerate(cards.blocks_of(text)[:MOST_CARDS], 1):
                     yield f"|{file}#{number}", "", block
         if not found:

@@ -27,6 +27,7 @@ from executors._sdk.dav_parts import (
     Resource,
     holds_events,
 )
+from executors._sdk.encodings import lossless
 from executors._sdk.http import Gunzip, failure_of
 from executors._sdk.result import Failure
 
@@ -56,9 +57,10 @@ class Dav:
     """A connection to one account's server; a context manager.
 
     Every method raises `Failure`: wrong_credentials (params `name`), permission_denied, not_found,
-    network, timeout, tls_failed, host_not_found, host_denied, http_status (params `status`),
-    too_large, damaged for an answer that is none, other_server (params `name`, `host`, and as
-    `home` the address to be allowed) when the collections lie where the login may not go.
+    network, timeout, tls_failed, certificate_expired, host_not_found, host_denied, http_status
+    (params `status`), too_large, damaged for an answer that is none, other_server (params `name`,
+    `host`, and as `home` the address to be allowed) when the collections lie where the login may
+    not go.
 
     A path here is one on the account's server; what lies on its `home` is a whole address.
     """
@@ -181,7 +183,7 @@ class Dav:
         if status in _GONE:
             return None
         self._check(status, href)
-        text = body.decode("utf-8", "replace")
+        text = lossless(body)
         return Resource(href, headers.get("etag", "") or self._version(href), text)
 
     def _report(self, path: str, body: str) -> list[Resource]:

@@ -78,6 +78,18 @@ def detect(fd: int, size: int) -> Encoding:
     return guess(tail if _is_utf8(head, whole=not tail) else head)
 
 
+def lossless(data: bytes) -> str:
+    """All of a text that is to be written again: UTF-8, else as old Western machines wrote. No
+    letter is given up, which `replace` would do for good."""
+    known = marked(data)
+    for codec, at in ((known.codec, known.mark) if known else ("utf-8", 0), ("cp1252", 0)):
+        try:
+            return data[at:].decode(codec)
+        except UnicodeDecodeError:
+            continue
+    return data.decode("latin-1")
+
+
 def marked(head: bytes) -> Encoding | None:
     """The encoding that the mark at the start of a file names, if there is one."""
     for mark, codec in _BOMS:

@@ -317,10 +317,9 @@ def failure_of(exc: BaseException, host: str) -> Failure:
         if isinstance(link, net.HostDenied):
             return Failure("host_denied", str(link), host=host)
         if isinstance(link, ssl.SSLError):
-            reason = getattr(link, "verify_message", "") or link.reason or "handshake failed"
-            return Failure("tls_failed", str(reason)[:200], host=host)
+            return result.of_tls(link, host=host)
         if isinstance(link, socket.gaierror):
-            return Failure("host_not_found", "the name is not known", host=host)
+            return result.of_lookup(link, host=host)
         link = link.__cause__ or link.__context__
     if isinstance(exc, (httpx.TimeoutException, TimeoutError)):
         return Failure("timeout", "the server does not answer", host=host)

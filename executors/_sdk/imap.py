@@ -13,14 +13,13 @@ import imaplib
 import re
 import ssl
 from contextlib import contextmanager, suppress
-from email.header import decode_header, make_header
-from urllib.parse import unquote
 
 from imap_tools import BaseMailBox, MailBox, MailBoxStartTls, MailBoxUnencrypted, MailMessage
 from imap_tools.errors import ImapToolsError, MailboxLoginError
 from imap_tools.utils import encode_folder
 
-from executors._sdk.result import Failure
+from executors._sdk import mail_text
+from executors._sdk.result import Failure, at_host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,9 +45,6 @@ _USES = {
     "\\All": "all tutti all_mail",
 }
 _INBOX = frozenset("inbox in_arrivo posta_in_arrivo arrivo entrata".split())
-_NAMES_IN_STRUCTURE = re.compile(
-    rb'"(?:file)?name(?:\*(?:0\*?)?)?"\s+(?:"((?:[^"\\]|\\.)*)"|\{\d+\}\r\n([^\s)]+))', re.I
-)
 
 
 _MESSAGE_ID = re.compile(r"<[^<>\s]{1,300}>")
@@ -120,13 +116,15 @@ class Box:
 
     def make_folder(self, name: str) -> str:
         """Make a folder with the separator of this server."""
-        delim = next((f.delim for f in self._listed() if f.delim), "/")
-        clean = re.sub(r"[\x00-\x1f\x7f%*]", "", name).replace("/", delim).strip(delim + " ")
-        if not clean or len(clean) > 200:
-            raise Failure("invalid_args", "that is no name for a folder")
+        clean = folder_name(name, self.separator)
         self._box.folder.create(clean)
         self._folders = None
         return clean
+
+    @property
+    def separator(self) -> str:
+        """What stands between a folder and one in it."""
+        return next((f.delim for f in self._listed() if f.delim), "/")
 
     def uids(self, criteria: str) -> list[int]:
         """Numbers of the messages of the open folder that fit, the newest last."""
@@ -178,11 +176,14 @@ class Box:
     def move(self, uids: Sequence[int], folder: str) -> None:
         """Move messages of the open folder. What others have marked as deleted stays: EXPUNGE
         without numbers would end that for good."""
-        numbers, target = ",".join(map(str, uids)), encode_folder(folder)
+        with self._changing():
+            self._move(",".join(map(str, uids)), set(uids), encode_folder(folder))
+
+    def _move(self, numbers: str, uids: set[int], target: bytes) -> None:
         if self._can("MOVE"):
             self._uid("MOVE", numbers, target)
             return
-        others = set(self.uids("DELETED")) - set(uids)
+        others = set(self.uids("DELETED")) - uids
         self._uid("COPY", numbers, target)
         self._uid("STORE", numbers, "+FLAGS", r"(\Deleted)")
         if self._can("UIDPLUS"):
@@ -206,7 +207,19 @@ class Box:
     def flag(self, uids: Sequence[int], flags: Sequence[str], *, on: bool) -> None:
         # The library's own way ends with EXPUNGE, as its way to move does.
         sign, marks = "+" if on else "-", " ".join(flags)
-        self._uid("STORE", ",".join(map(str, uids)), f"{sign}FLAGS", f"({marks})")
+        with self._changing():
+            self._uid("STORE", ",".join(map(str, uids)), f"{sign}FLAGS", f"({marks})")
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """A server that goes away in the middle may have done it all the same."""
+        host = str(self.account["imap_host"])
+        try:
+            yield
+        except OSError as exc:
+            raise (at_host(exc, host) or Failure("network", host=host)).unsure() from exc
+        except imaplib.IMAP4.abort as exc:
+            raise refusal(exc, host).unsure() from exc
 
     def append(self, message: bytes, folder: str) -> None:
         self._box.append(message, folder, flag_set=["\\Seen"])
@@ -221,7 +234,7 @@ class Head:
     """A message as far as it was fetched."""
 
     def __init__(self, pieces: Sequence[Any]) -> None:
-        meta = b" ".join(p[0] if isinstance(p, tuple) else p for p in pieces if p)
+        meta = mail_text.structure(pieces)
         bodies = [p[1] for p in pieces if isinstance(p, tuple) and b"BODY[" in p[0].upper()]
         raw = bytes(bodies[-1]) if bodies else b""
         self.uid = int(_in(rb"UID (\d+)", meta) or 0)
@@ -229,8 +242,12 @@ class Head:
         self.received = _in(rb'INTERNALDATE "([^"]+)"', meta).decode("ascii", "replace")
         self.flags = frozenset(_in(rb"FLAGS \(([^)]*)\)", meta).decode("ascii", "replace").split())
         self.is_whole = len(raw) >= self.size
-        self.message = MailMessage.from_bytes(raw)
-        self.attachments = _attachments(meta)
+        self.message = MailMessage.from_bytes(mail_text.readable(raw))
+        self._meta = meta
+
+    def attachments(self, lang: str) -> list[str]:
+        """Names of what is attached, as far as the server tells them."""
+        return mail_text.attached(self._meta, lang)
 
     @property
     def is_unread(self) -> bool:
@@ -256,7 +273,8 @@ def thread_of(message: Any) -> str:
 @contextmanager
 def opened(account: Mapping[str, Any]) -> Iterator[Box]:
     """An account's mailbox, logged in and out. Raises `Failure`: `wrong_credentials`, `network`,
-    `timeout`, `tls_failed`, `host_denied`."""
+    `timeout`, `tls_failed`, `certificate_expired`, `host_not_found`, `host_denied`."""
+    host = str(account["imap_host"])
     try:
         box = _connected(account)
         try:
@@ -276,12 +294,19 @@ def opened(account: Mapping[str, Any]) -> Iterator[Box]:
                 box.client.logout()
             with suppress(OSError):
                 box.client.shutdown()
-    except ssl.SSLError:
-        raise
-    except imaplib.IMAP4.abort as exc:
-        raise Failure("network", "the mail server hung up") from exc
-    except (imaplib.IMAP4.error, ImapToolsError, UnicodeError) as exc:
+    except OSError as exc:
+        raise at_host(exc, host) or Failure("network", "no connection", host=host) from exc
+    except IMAP_ERRORS as exc:
+        raise refusal(exc, host) from exc
+    except UnicodeError as exc:
         raise Failure("http_status", f"the mail server refuses: {_short(exc)}") from exc
+
+
+def refusal(exc: Exception, host: str) -> Failure:
+    """What an error of the protocol stands for."""
+    if isinstance(exc, imaplib.IMAP4.abort):
+        return Failure("network", "the mail server hung up", host=host)
+    return Failure("http_status", f"the mail server refuses: {_short(exc)}")
 
 
 def _connected(account: Mapping[str, Any]) -> BaseMailBox:
@@ -321,33 +346,19 @@ def quoted(text: str) -> str:
     return '"' + flat.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def folder_name(said: str, separator: str) -> str:
+    """A new folder's name. Raises `Failure(invalid_args)` for what is none."""
+    clean = re.sub(r"[\x00-\x1f\x7f%*]", "", said).replace("/", separator)
+    clean = clean.strip(separator + " ")
+    if not clean or len(clean) > 200 or "." in (clean[-1], clean[0]) or "//" in clean:
+        raise Failure("invalid_args", "that is no name for a folder")
+    return clean
+
+
 def imap_day(moment: datetime) -> str:
     """`18-Mar-2026`, in no language."""
     months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
     return f"{moment.day:02d}-{months[moment.month - 1]}-{moment.year}"
-
-
-def _attachments(meta: bytes) -> list[str]:
-    """Names of what is attached, from the structure that the server tells."""
-    at = meta.upper().find(b"BODYSTRUCTURE")
-    found = []
-    for quoted_name, bare in _NAMES_IN_STRUCTURE.findall(meta[at:] if at >= 0 else b""):
-        name = re.sub(rb"\\(.)", rb"\1", quoted_name or bare).decode("utf-8", "replace")
-        try:
-            if "''" in name:
-                name = unquote(name.split("'", 2)[-1])
-            name = str(make_header(decode_header(name)))
-        except (LookupError, ValueError, UnicodeError):
-            pass
-        found.append(safe_name(name))
-    return list(dict.fromkeys(found))
-
-
-def safe_name(name: str) -> str:
-    """A file's name without folders, control signs or leading points."""
-    last = name.replace("\\", "/").rsplit("/", 1)[-1]
-    clean = "".join(c for c in last if c.isprintable()).strip().lstrip(".")
-    return clean[:150] or "allegato"
 
 
 def _in(pattern: bytes, text: bytes) -> bytes:

@@ -11,12 +11,14 @@ import re
 import stat
 
 from executors._sdk import making, values
+from executors._sdk.encodings import lossless
 from executors._sdk.files import Place, folder, is_top, locate, look, opened
 from executors._sdk.result import Failure
+from executors._sdk.writing import Seen, retried
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from executors._sdk.call import Call
@@ -27,6 +29,7 @@ MOST_LISTS = 500
 MOST_BYTES = 1 << 20
 _MOST_TEXT = 500
 _LINE = re.compile(r"\s{0,8}[-*+]\s+(?:\[(?P<done>[ xX])\]\s+)?(?P<text>\S.*)")
+_TICK = re.compile(r"\[[ xX]\]\s*(?P<text>\S.*)")
 # What people say around the name of a list.
 _AROUND = re.compile(
     r"^(?:(?:la|the|my|mia|una|a)\s+)*(?:(?:lista|elenco|list)\s+)?"
@@ -50,13 +53,13 @@ class Item:
 class List:
     """A list where it stands, or would stand; `lines` are those of the file, items and others."""
 
-    __slots__ = ("lines", "name", "place", "there")
+    __slots__ = ("lines", "name", "place", "seen")
 
-    def __init__(self, name: str, place: Place, lines: list[Item | str], *, there: bool) -> None:
+    def __init__(self, name: str, place: Place, lines: list[Item | str], seen: Seen) -> None:
         self.name = name
         self.place = place
         self.lines = lines
-        self.there = there
+        self.seen = seen
 
     @property
     def items(self) -> list[Item]:
@@ -83,7 +86,7 @@ def plain_name(name: str) -> str:
 
 def texts_of(wanted: Sequence[Any]) -> list[str]:
     """The items of a call as lines, each once. Raises `Failure(too_many)`."""
-    texts = (" ".join(values.as_text(one).split())[:_MOST_TEXT] for one in wanted)
+    texts = (_bare(" ".join(values.as_text(one).split()))[:_MOST_TEXT] for one in wanted)
     found = {values.fold(text): text for text in texts if text}
     if len(found) > MOST_ITEMS:
         raise Failure(
@@ -92,11 +95,19 @@ def texts_of(wanted: Sequence[Any]) -> list[str]:
     return list(found.values())
 
 
+def _bare(text: str) -> str:
+    """An item without the marks of a list that stand before it: they would tick it, or be read as
+    a part of it."""
+    while match := _LINE.fullmatch(text) or _TICK.fullmatch(text):
+        text = match["text"].strip()
+    return text
+
+
 def every(call: Call) -> Iterator[List]:
     """All lists there are, by name, without what is in them."""
     found: dict[str, List] = {}
     for place, name in _places(call):
-        found.setdefault(values.fold(name), List(name, place, [], there=True))
+        found.setdefault(values.fold(name), List(name, place, [], Seen(None)))
         if len(found) >= MOST_LISTS:
             break
     yield from (found[key] for key in sorted(found))
@@ -108,8 +119,23 @@ def find(call: Call, name: str) -> List | None:
     wanted = values.fold(plain_name(name))
     for place, found in _places(call):
         if values.fold(found) == wanted:
-            return List(found, place, _read(place), there=True)
+            return List(found, place, *_read(place))
     return None
+
+
+def changed(
+    call: Call, change: Callable[[], tuple[List | None, dict[str, Any]]]
+) -> dict[str, Any]:
+    """Read, change and write a list, anew while somebody else writes it too; the entry. `change`
+    gives the list as it is to be, None where nothing is, and what is to be said of it."""
+
+    def once() -> dict[str, Any]:
+        wanted, facts = change()
+        if wanted is None:
+            return facts
+        return making.put(call, wanted.place, [wanted.data()], since=wanted.seen, **facts)
+
+    return retried(once)
 
 
 def find_or_new(call: Call, name: str) -> List:
@@ -120,7 +146,7 @@ def find_or_new(call: Call, name: str) -> List:
     new = plain_name(name)
     top = FOLDERS.get(call.lang, FOLDERS["en"])
     place = locate(call, f"{call.roots[0].rstrip('/')}/{top}/{new}/{new}.md")
-    return List(new, place, [], there=False)
+    return List(new, place, [], Seen(None))
 
 
 def whole(call: Call, wanted: List) -> str:
@@ -164,14 +190,14 @@ def _folders(call: Call, path: str) -> list[str]:
         return []
 
 
-def _read(place: Place) -> list[Item | str]:
+def _read(place: Place) -> tuple[list[Item | str], Seen]:
     with opened(place) as (fd, info):
         if info.st_size > MOST_BYTES:
             raise Failure("too_large", f"over {MOST_BYTES} bytes", path=place.path)
         data = b"".join(iter(lambda: os.read(fd, 1 << 16), b""))
     lines: list[Item | str] = []
-    for line in data.decode("utf-8", "replace").splitlines():
+    for line in lossless(data).replace("\r\n", "\n").rstrip("\n").split("\n"):
         match = _LINE.fullmatch(line)
         ticked = match is not None and (match["done"] or " ") in "xX"
         lines.append(line if match is None else Item(match["text"].strip(), done=ticked, raw=line))
-    return lines
+    return lines, Seen(info)

@@ -15,6 +15,7 @@ from executors._sdk.files import Place, locate, look, opened, state_of
 from executors._sdk.result import Failure, item
 from executors._sdk.trash import drop_copy, keep_copy, own_copy, trash_place
 from executors._sdk.writing import (
+    Seen,
     check_writable,
     chunks_of,
     make_folders,
@@ -107,11 +108,21 @@ def foreseen(call: Call, place: Place, data: bytes) -> tuple[dict[str, Any], dic
     return state_of(place, info, sha256=old), after, back
 
 
-def put(call: Call, place: Place, chunks: Iterable[bytes], **facts: Any) -> dict[str, Any]:
+def put(
+    call: Call,
+    place: Place,
+    chunks: Iterable[bytes],
+    *,
+    since: Seen | None = None,
+    **facts: Any,
+) -> dict[str, Any]:
     """Write the file, and the entry about it: `path`, `bytes`, `created`, and `kept` where an
     older one was replaced. A new file takes its name exclusively: one that appears meanwhile
-    survives (`Failure` already_exists)."""
+    survives (`Failure` already_exists). `since`: as of `write_file`.
+    """
     info = look(place)
+    if since is not None:
+        since.check(info)
     if info is None:
         make_folders(place.parent)
         umask = os.umask(0)
@@ -121,13 +132,18 @@ def put(call: Call, place: Place, chunks: Iterable[bytes], **facts: Any) -> dict
     links = _links(call, place, info)
     check_writable(place, info, links=links)
     with opened(place, links=links) as (_, now):
-        kept = keep_copy(call, place)
+        kept: list[Place] = []
         try:
-            size = write_file(place, chunks, mode=stat.S_IMODE(now.st_mode) & 0o777, replace=True)
+            mode = stat.S_IMODE(now.st_mode) & 0o777
+            size = write_file(
+                place, chunks, mode=mode, replace=True, since=since,
+                keep=lambda: kept.append(keep_copy(call, place)),
+            )  # fmt: skip
         except BaseException:
-            drop_copy(place, kept, now)
+            for copy in kept:
+                drop_copy(place, copy, now)
             raise
-    return item(path=place.path, bytes=size, created=False, kept=kept.path, **facts)
+    return item(path=place.path, bytes=size, created=False, kept=kept[0].path, **facts)
 
 
 def previewed(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from executors._sdk.imap import MessageId, account_of, opened
-from executors._sdk.result import Failure, failed_item
+from executors._sdk.result import Failure, failed_by, failed_item, from_exception
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from executors._sdk.call import Call
@@ -56,16 +56,49 @@ def missing(gone: Sequence[MessageId]) -> list[dict[str, Any]]:
     return [failed_item("not_found", "it is not there any more", id=str(one)) for one in gone]
 
 
-def previewed(call: Call, **more: Any) -> dict[str, Any]:
-    """What a change of these messages would touch. Raises `Failure("not_found")` when none of
-    them is there any more."""
+def each_folder(
+    call: Call, work: Callable[[Box, str, list[MessageId]], list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """What `work` makes of the messages of each folder, as entries: one that fails, with all of
+    its messages, costs the others nothing, and what was done in them stays told."""
+    entries: list[dict[str, Any]] = []
+    ids, known = ids_of(call), known_of(call)
+    for (account, folder), names in by_folder(ids).items():
+        try:
+            with opened(account_of(call, account)) as box:
+                entries += work(box, folder, names)
+        except (Failure, OSError) as exc:
+            failed = from_exception(exc)
+            if failed is None:
+                raise
+            entries += [
+                failed_by(failed, id=str(one), subject=known.get(str(one), "")) for one in names
+            ]
+        call.progress(len(entries), len(ids))
+    return entries
+
+
+def previewed(
+    call: Call, *, check: Callable[[Box], object] | None = None, **more: Any
+) -> dict[str, Any]:
+    """What a change of these messages would touch; `check` raises for what an account cannot do.
+    Raises `Failure` when none of them can be reached, `not_found` when none is there any more."""
     ids, known = ids_of(call), known_of(call)
     count, targets = 0, []
+    last: Failure | None = None
     for (account, folder), names in by_folder(ids).items():
-        with opened(account_of(call, account)) as box:
-            there, _ = present(box, folder, names)
-            count += len(there)
-            targets += [known.get(str(name)) or f"{folder} {name.uid}" for name in there]
+        try:
+            with opened(account_of(call, account)) as box:
+                if check is not None:
+                    check(box)
+                there, _ = present(box, folder, names)
+        except (Failure, OSError) as exc:
+            last = from_exception(exc)
+            if last is None:
+                raise
+            continue
+        count += len(there)
+        targets += [known.get(str(name)) or f"{folder} {name.uid}" for name in there]
     if ids and not count:
-        raise Failure("not_found", "none of these messages is there any more", path="")
+        raise last or Failure("not_found", "none of these messages is there any more")
     return {"targets": targets, "count": count, **more}

@@ -156,7 +156,9 @@ def _failure(error: dict[str, Any]) -> OSError:
         case "timeout":
             return TimeoutError(detail)
         case _:
-            return OSError(int(error.get("errno") or 5), detail or "no connection")
+            return OSError(
+                int(error.get("errno") or 101), detail or "no connection"
+            )  # ENETUNREACH
 
 
 def _denied(*args: Any, **kwargs: Any) -> socket.socket:

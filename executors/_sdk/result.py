@@ -34,16 +34,28 @@ _CODES = {
     errno.ECONNRESET: "network",
     errno.EHOSTUNREACH: "network",
     errno.ENETUNREACH: "network",
+    errno.ENETDOWN: "network",
+    errno.EHOSTDOWN: "network",
+    errno.ECONNABORTED: "network",
+    errno.ENOTCONN: "network",
+    errno.EADDRNOTAVAIL: "network",
+    errno.EAFNOSUPPORT: "network",
     errno.ETIMEDOUT: "timeout",
     errno.EPIPE: "network",
 }
 _RETRYABLE = frozenset({"network", "timeout"})
+_ABOUT_HOSTS = frozenset(
+    "network timeout tls_failed certificate_expired host_not_found host_denied http_status".split()
+)
+_EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
+_NO_SUCH_NAME = (-2, -5)  # EAI_NONAME, EAI_NODATA
 
 
 class Failure(Exception):
     """The whole call did not work, for a reason with a code. Raise it from anywhere in `run`.
 
-    `params` fill the sentence the person reads; they hold no secrets.
+    `params` fill the sentence the person reads; they hold no secrets. Raised before anything was
+    changed it says so by itself; where a change may have happened all the same, raise `unsure()`.
     """
 
     def __init__(self, code: str, detail: str = "", **params: Any) -> None:
@@ -51,6 +63,13 @@ class Failure(Exception):
         self.code = code
         self.detail = detail
         self.params = params
+        self.is_unsure = False
+
+    def unsure(self) -> Failure:
+        """This failure, of a change that nobody knows to have happened or not: a server that hung
+        up after it was told to."""
+        self.is_unsure = True
+        return self
 
 
 def item(**fields: Any) -> dict[str, Any]:
@@ -63,13 +82,20 @@ def failed_item(code: str, detail: str = "", **fields: Any) -> dict[str, Any]:
     return {"ok": False, **fields, "error": _error(code, detail, {})}
 
 
+def failed_by(failure: Failure, **fields: Any) -> dict[str, Any]:
+    """The entry of an item that failed with this, params and doubt included."""
+    entry = {"ok": False, **fields, "error": _error(failure.code, failure.detail, failure.params)}
+    return {**entry, "unsure": True} if failure.is_unsure else entry
+
+
 def done(
     entries: Iterable[dict[str, Any]] | None = None, content: Any = None, **metadata: Any
 ) -> dict[str, Any]:
     """The result of a call: `entries` (a vector executor, also for none or one), or `content`.
 
     Adds `count`, `ok_count` and `failed_count` to the metadata of entries. When there are entries
-    and none worked the whole call failed, with the error of the first one.
+    and none worked the whole call failed, with the error of the first one. One that nobody knows
+    about (`failed_by`) makes the effects of the whole call unknown.
     """
     result: dict[str, Any] = {"ok": True}
     if entries is not None:
@@ -88,6 +114,8 @@ def done(
             first["params"] = {**named, **(first.get("params") or {})}
             result["ok"] = False
             result["error"] = first
+        if any(entry.get("unsure") is True for entry in failed):
+            metadata["effects"] = "unknown"
     if content is not None:
         result["content"] = content
     if metadata:
@@ -98,6 +126,15 @@ def done(
 def failure(code: str, detail: str = "", **params: Any) -> dict[str, Any]:
     """The result of a call that did not work as a whole."""
     return {"ok": False, "error": _error(code, detail, params)}
+
+
+def told(failure: Failure) -> dict[str, Any]:
+    """The result of a call that raised this."""
+    result: dict[str, Any] = {
+        "ok": False,
+        "error": _error(failure.code, failure.detail, failure.params),
+    }
+    return {**result, "metadata": {"effects": "unknown"}} if failure.is_unsure else result
 
 
 def from_exception(exc: BaseException) -> Failure | None:
@@ -137,13 +174,35 @@ def _from_one(exc: BaseException) -> Failure | None:
         return _from_one(inner)
     kinds = {cls.__name__ for cls in type(exc).__mro__}
     if "SSLError" in kinds:
-        return Failure("tls_failed", type(exc).__name__)
+        return of_tls(exc)
     if isinstance(exc, TimeoutError):
         return Failure("timeout", "no answer in time")
     if "gaierror" in kinds:
-        return Failure("network", "name not resolved")
+        return of_lookup(exc)
     code = _CODES.get(exc.errno or 0, "internal")
     return Failure(code, exc.strerror or type(exc).__name__)
+
+
+def of_tls(exc: BaseException, **params: Any) -> Failure:
+    """What a failed handshake stands for: a certificate that has run out is told apart."""
+    reason = getattr(exc, "verify_message", "") or getattr(exc, "reason", "") or "no handshake"
+    is_old = getattr(exc, "verify_code", 0) == _EXPIRED
+    return Failure("certificate_expired" if is_old else "tls_failed", str(reason)[:200], **params)
+
+
+def of_lookup(exc: BaseException, **params: Any) -> Failure:
+    """What a name that was not resolved stands for: nobody of that name, or nobody to ask."""
+    if getattr(exc, "errno", None) in _NO_SUCH_NAME:
+        return Failure("host_not_found", "the name is not known", **params)
+    return Failure("network", "name not resolved", **params)
+
+
+def at_host(exc: BaseException, host: str) -> Failure | None:
+    """`from_exception`, with the host that it was about where the sentence names one."""
+    found = from_exception(exc)
+    if found is not None and found.code in _ABOUT_HOSTS:
+        found.params = {"host": host, **found.params}
+    return found
 
 
 def _error(code: str, detail: str, params: dict[str, Any]) -> dict[str, Any]:

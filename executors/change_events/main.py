@@ -89,7 +89,9 @@ def _foresee(
         raise Failure("unsupported", detail) from exc
     start = changes.get("start", old.start)
     end = changes.get("end") or ics_edit.ended(start, (old.start, old.end))
-    if ics.as_moment(end, zone) <= ics.as_moment(start, zone):
+    since, until = ics.as_moment(start, zone), ics.as_moment(end, zone)
+    # Some events have no length; nobody may be given one that ends before it begins.
+    if until < since or (until == since and "end" in changes):
         raise Failure("invalid_args", "end: it lies before the start")
     scope = "occurrence" if key else "series" if one.key else "event"
     fields: dict[str, Any] = {

@@ -25,16 +25,19 @@ def run(call: Call) -> dict[str, Any]:
         for entry in result["entries"]:
             entry.update(deleted=gone.name, lost=len(gone.items))
         return result
-    wanted, removed, missing = _changed(call)
-    facts = {
-        "name": wanted.name,
-        "removed": ", ".join(removed[:30]),
-        "missing": ", ".join(missing),
-        "left": len(wanted.items),
-    }
-    if not removed:
-        return done([])
-    return done([making.put(call, wanted.place, [wanted.data()], **facts)])
+
+    def change() -> tuple[lists.List | None, dict[str, Any]]:
+        wanted, removed, missing = _changed(call)
+        facts: dict[str, Any] = {
+            "name": wanted.name,
+            "removed": ", ".join(removed[:30]),
+            "missing": ", ".join(missing),
+            "left": len(wanted.items),
+        }
+        return (wanted, facts) if removed else (None, {})
+
+    entry = lists.changed(call, change)
+    return done([entry] if entry else [])
 
 
 def preview(call: Call) -> dict[str, Any]:

@@ -10,9 +10,10 @@ import email
 from email.policy import default
 
 from executors._sdk import making
-from executors._sdk.imap import account_of, opened, safe_name
+from executors._sdk.imap import account_of, opened
+from executors._sdk.mail_text import file_name
 from executors._sdk.messages import by_folder, ids_of, known_of, missing, present
-from executors._sdk.result import Failure, done, failed_item, from_exception
+from executors._sdk.result import Failure, done, failed_by, failed_item, from_exception
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from executors._sdk.call import Call
+    from executors._sdk.imap import Box, MessageId
 
 MAX_MESSAGE = 40 << 20
 MOST_FILES = 100
@@ -28,15 +30,16 @@ _FOLDERS = {"it": "Allegati", "en": "Attachments"}
 
 
 def run(call: Call) -> dict[str, Any]:
-    """One entry a file: `path`, `name`, `bytes`, `subject`; `wanted` when the name was taken."""
+    """One entry a file: `path`, `name`, `bytes`, `subject`; `wanted` when the name was taken. A
+    message that cannot be read, or is too large, is an entry that failed."""
+    attached = _Attached(call)
     entries: list[dict[str, Any]] = []
     taken: set[str] = set()
-    gone: list[Any] = []
-    for subject, name, data in _attached(call, gone):
+    for subject, name, data in attached.files():
         try:
             spot = _spot(call, name, taken)
             taken.add(spot.place.path)
-            more = {"wanted": spot.wanted.path} if spot.wanted else {}
+            more: dict[str, Any] = {"wanted": spot.wanted.path} if spot.wanted else {}
             entries.append(
                 making.put(call, spot.place, [data], name=name, subject=subject, **more)
             )
@@ -46,63 +49,87 @@ def run(call: Call) -> dict[str, Any]:
                 raise
             entries.append(failed_item(failed.code, failed.detail, name=name, subject=subject))
         call.progress(len(entries), None)
-    return done([*entries, *missing(gone)])
+    return done([*entries, *attached.lost])
 
 
 def preview(call: Call) -> dict[str, Any]:
-    """The files that would be made. Raises `Failure("not_found")` when no message is there."""
+    """The files that would be made. Raises `Failure` when none could."""
+    attached = _Attached(call)
     taken: set[str] = set()
-    gone: list[Any] = []
     made = []
-    for _, name, data in _attached(call, gone):
+    for _, name, data in attached.files():
         spot = _spot(call, name, taken)
         taken.add(spot.place.path)
         made.append(making.foreseen(call, spot.place, data))
-    if gone and not made:
-        raise Failure("not_found", "none of these messages is there any more", path="")
+    if attached.lost and not made:
+        error = attached.lost[0]["error"]
+        raise Failure(error["code"], error["detail"], **error["params"])
     return making.previewed(made)
 
 
-def _attached(call: Call, gone: list[Any]) -> Iterator[tuple[str, str, bytes]]:
-    """Subject, name and bytes of each attachment, in the order of the messages; what is not there
-    any more is added to `gone`."""
-    count = total = 0
-    known = known_of(call)
-    for (account, folder), names in by_folder(ids_of(call)).items():
-        with opened(account_of(call, account)) as box:
-            there, lost = present(box, folder, names)
-            gone += lost
-            for one in there:
-                raw = box.whole(one.uid, MAX_MESSAGE)
-                if len(raw) >= MAX_MESSAGE:
-                    raise Failure("too_large", "a message over 40 MB", limit=MAX_MESSAGE)
-                message = email.message_from_bytes(raw, policy=default)
-                subject = known.get(str(one)) or " ".join(str(message["subject"] or "").split())
-                for part in message.walk():
-                    name = _name(part)
-                    if name is None:
-                        continue
-                    data = part.get_payload(decode=True)
-                    data = data if isinstance(data, bytes) else b""
-                    count, total = count + 1, total + len(data)
-                    if count > MOST_FILES or total > MAX_TOTAL:
-                        raise Failure("too_many", "100 files and 200 MB at most", limit=MOST_FILES)
-                    yield subject, name, data
+class _Attached:
+    """What is attached to the messages of a call. `lost`: entries of those that could not be
+    looked through, complete once `files` is through."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._known = known_of(call)
+        self._count = self._total = 0
+        self.lost: list[dict[str, Any]] = []
+
+    def files(self) -> Iterator[tuple[str, str, bytes]]:
+        """Subject, name and bytes of each, in the order of the messages."""
+        for (account, folder), names in by_folder(ids_of(self._call)).items():
+            seen: set[MessageId] = set()
+            try:
+                with opened(account_of(self._call, account)) as box:
+                    yield from self._of_folder(box, folder, names, seen)
+            except (Failure, OSError) as exc:
+                failed = from_exception(exc)
+                if failed is None:
+                    raise
+                self.lost += [self._failed(failed, one) for one in names if one not in seen]
+
+    def _of_folder(
+        self, box: Box, folder: str, names: list[MessageId], seen: set[MessageId]
+    ) -> Iterator[tuple[str, str, bytes]]:
+        there, gone = present(box, folder, names)
+        self.lost += missing(gone)
+        seen.update(gone)
+        for one in there:
+            raw = box.whole(one.uid, MAX_MESSAGE)
+            seen.add(one)
+            if len(raw) >= MAX_MESSAGE:
+                failed = Failure("too_large", "a message over 40 MB", limit=MAX_MESSAGE)
+                self.lost.append(self._failed(failed, one))
+                continue
+            message = email.message_from_bytes(raw, policy=default)
+            del raw
+            subject = self._known.get(str(one)) or _subject(message)
+            for part in message.walk():
+                name = file_name(part, self._call.lang)
+                if name is None:
+                    continue
+                data = part.get_payload(decode=True)
+                data = data if isinstance(data, bytes) else b""
+                if self._count == MOST_FILES or self._total + len(data) > MAX_TOTAL:
+                    failed = Failure("too_many", "100 files and 200 MB at most",
+                                     count=self._count + 1, limit=MOST_FILES)  # fmt: skip
+                    self.lost.append(failed_by(failed, id=str(one), name=name, subject=subject))
+                    continue
+                self._count, self._total = self._count + 1, self._total + len(data)
+                yield subject, name, data
+
+    def _failed(self, failure: Failure, one: MessageId) -> dict[str, Any]:
+        subject = self._known.get(str(one), "")
+        return failed_by(failure, id=str(one), name=subject, subject=subject)
 
 
-def _name(part: Any) -> str | None:
-    """The name of an attached file; None for what is no file."""
-    if part.is_multipart() or part.get_content_maintype() == "multipart":
-        return None
+def _subject(message: Any) -> str:
     try:
-        name = part.get_filename()
+        return " ".join(str(message["subject"] or "").split())
     except (ValueError, LookupError, IndexError, TypeError):
-        name = None  # a header that cannot be read
-    if not name and part.get_content_disposition() != "attachment":
-        return None
-    if name:
-        return safe_name(str(name))
-    return f"allegato.{part.get_content_subtype()}"[:60]
+        return ""  # a header that cannot be read
 
 
 def _spot(call: Call, name: str, taken: set[str]) -> making.Spot:

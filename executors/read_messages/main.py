@@ -23,6 +23,7 @@ from executors._sdk.imap import (
     quoted,
     thread_of,
 )
+from executors._sdk.mail_text import bodies
 from executors._sdk.result import Failure, done, from_exception, item
 from executors._sdk.windows import NoWindow, read_window
 
@@ -126,16 +127,16 @@ def _entry(call: Call, head: Head, name: MessageId, received: datetime) -> dict[
     }
     if len(text) > MAX_TEXT or not head.is_whole:
         fields["cut"] = True
-    if head.attachments:
-        fields["attachments"] = ", ".join(head.attachments)
+    attachments = head.attachments(call.lang)
+    if attachments:
+        fields["attachments"] = ", ".join(attachments)
     return item(**fields)
 
 
 def _text(head: Head) -> str:
-    message = head.message
-    plain = message.text.strip()
-    if not plain and message.html:
-        bare = _TAGS.sub("", _BREAKS.sub("\n", _BLOCKS.sub("", message.html)))
+    plain, marked = bodies(head.message.obj)
+    if not plain.strip() and marked:
+        bare = _TAGS.sub("", _BREAKS.sub("\n", _BLOCKS.sub("", marked)))
         plain = html.unescape(bare)
     lines = [" ".join(line.split()) for line in plain.replace("\r", "").split("\n")]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
@@ -161,9 +162,9 @@ def _received(head: Head) -> datetime:
         pass
     try:
         said = email.utils.parsedate_to_datetime(head.message.date_str)
-    except (ValueError, TypeError, IndexError):
+        return said.astimezone(UTC) if said.tzinfo else said.replace(tzinfo=UTC)
+    except (ValueError, TypeError, IndexError, OverflowError):
         return datetime(1970, 1, 1, tzinfo=UTC)
-    return said if said.tzinfo else said.replace(tzinfo=UTC)
 
 
 def _window(call: Call) -> tuple[datetime, datetime] | None:

@@ -14,18 +14,19 @@ import mimetypes
 import os
 import re
 import smtplib
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from email.message import EmailMessage
 from email.policy import SMTP
 
 from executors._sdk import imap
 from executors._sdk.files import locate, opened
 from executors._sdk.imap import Box, MessageId, account_of, mail_accounts
-from executors._sdk.result import Failure, done, failed_item, from_exception, item
+from executors._sdk.mail_text import safe_name
+from executors._sdk.result import Failure, at_host, done, failed_by, item
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from executors._sdk.call import Call
@@ -43,11 +44,12 @@ _KEEPS = ("gmail.com", "googlemail.com", "office365.com", "outlook.com")
 
 def run(call: Call) -> dict[str, Any]:
     """One entry an address: `to`, `subject`, `message_id`, `account`; `already` says that this
-    very message was sent before."""
+    very message was sent before. Once the server is gone the rest fails with it."""
     account = _account(call)
     subject, body, files = _subject(call), _body(call), _files(call)
     entries: list[dict[str, Any]] = []
     addresses = _addresses(call)
+    lost: Failure | None = None
     with imap.opened(account) as box:
         before = _conversation(call, box)
         sent = _sent_folder(box)
@@ -57,16 +59,18 @@ def run(call: Call) -> dict[str, Any]:
                 key = str(message["Message-ID"])
                 fields: dict[str, Any] = {"to": to, "subject": subject, "message_id": key}
                 try:
+                    if lost is not None:
+                        raise lost
                     if sent and box.uids(f"HEADER Message-ID {imap.quoted(key)}"):
                         entries.append(item(**fields, already=True, account=account["name"]))
                         continue
-                    server.send_message(message, account["address"], [_on_the_wire(to)])
+                    _send(server, account, message, to)
                     entries.append(item(**fields, account=account["name"]))
-                except (OSError, smtplib.SMTPException, Failure) as exc:
-                    failed = _failure(exc)
-                    entries.append(failed_item(failed.code, failed.detail, **fields))
+                except (OSError, Failure, *imap.IMAP_ERRORS) as exc:
+                    failed = _failure(exc, str(account["imap_host"]))
+                    entries.append(failed_by(failed, **fields))
                     if failed.code in {"network", "timeout"}:
-                        break
+                        lost = Failure(failed.code, failed.detail, **failed.params)
                     continue
                 if sent and not account["smtp_host"].endswith(_KEEPS):
                     # It is on its way: a copy that cannot be kept makes no failure of that.
@@ -74,6 +78,18 @@ def run(call: Call) -> dict[str, Any]:
                         box.append(message.as_bytes(policy=SMTP), sent)
                 call.progress(number, len(addresses))
     return done(entries)
+
+
+def _send(
+    server: smtplib.SMTP, account: Mapping[str, Any], message: EmailMessage, to: str
+) -> None:
+    """Hand a message over. Raises `Failure`; `is_unsure` when the server went away meanwhile."""
+    host = str(account["smtp_host"])
+    try:
+        server.send_message(message, account["address"], [_on_the_wire(to)])
+    except (OSError, smtplib.SMTPException) as exc:
+        failed = _failure(exc, host)
+        raise (failed.unsure() if failed.code in {"network", "timeout"} else failed) from exc
 
 
 def preview(call: Call) -> dict[str, Any]:
@@ -92,7 +108,7 @@ def preview(call: Call) -> dict[str, Any]:
         "subject": _subject(call),
         "body": body[:2000],
         "from": account["address"],
-        "files": [imap.safe_name(path) for path in _paths(call)],
+        "files": [safe_name(path) for path in _paths(call)],
         "bytes": size,
     }
 
@@ -161,7 +177,7 @@ def _subject(call: Call) -> str:
         old = " ".join(str(answered["subject"]).split())[:290]
         return old if _REPLY.match(old) else f"Re: {old}"
     first = next((line.strip() for line in _body(call).split("\n") if line.strip()), "")
-    return first[:60] or ", ".join(imap.safe_name(path) for path in _paths(call))[:60]
+    return first[:60] or ", ".join(safe_name(path) for path in _paths(call))[:60]
 
 
 def _body(call: Call) -> str:
@@ -209,7 +225,7 @@ def _files(call: Call) -> list[tuple[str, bytes]]:
         total += len(data)
         if total > MAX_ATTACHED:
             raise Failure("too_large", "more than 24 MB of files", size=total, limit=MAX_ATTACHED)
-        found.append((imap.safe_name(path), data))
+        found.append((safe_name(path), data))
     return found
 
 
@@ -254,28 +270,41 @@ def _sent_folder(box: Box) -> str | None:
     return name
 
 
-def _server(account: Mapping[str, Any]) -> smtplib.SMTP:
-    host, port = account["smtp_host"], int(account["smtp_port"])
-    safety = account["smtp_safety"]
+@contextmanager
+def _server(account: Mapping[str, Any]) -> Iterator[smtplib.SMTP]:
+    host = str(account["smtp_host"])
     try:
-        server: smtplib.SMTP
-        if safety == "tls":
-            server = smtplib.SMTP_SSL(host, port, timeout=TIMEOUT_S, context=imap.tls())
-        else:
-            server = smtplib.SMTP(host, port, timeout=TIMEOUT_S)
-            if safety == "starttls":
-                server.starttls(context=imap.tls())
-        server.ehlo()
-        if server.has_extn("auth"):
-            _log_in(server, account["user"], account["password"])
-        elif safety != "none":
-            raise Failure("wrong_credentials", "the server takes no login", name=account["name"])
+        server = _connected(account)
     except smtplib.SMTPAuthenticationError as exc:
         raise Failure(
             "wrong_credentials", "the server refuses name or password", name=account["name"]
         ) from exc
-    except smtplib.SMTPException as exc:
-        raise _failure(exc) from exc
+    except (OSError, smtplib.SMTPException) as exc:
+        raise _failure(exc, host) from exc
+    try:
+        yield server
+    finally:
+        # What was sent is sent, however the server takes leave.
+        with suppress(OSError, smtplib.SMTPException):
+            server.quit()
+        server.close()
+
+
+def _connected(account: Mapping[str, Any]) -> smtplib.SMTP:
+    host, port = account["smtp_host"], int(account["smtp_port"])
+    safety = account["smtp_safety"]
+    server: smtplib.SMTP
+    if safety == "tls":
+        server = smtplib.SMTP_SSL(host, port, timeout=TIMEOUT_S, context=imap.tls())
+    else:
+        server = smtplib.SMTP(host, port, timeout=TIMEOUT_S)
+        if safety == "starttls":
+            server.starttls(context=imap.tls())
+    server.ehlo()
+    if server.has_extn("auth"):
+        _log_in(server, account["user"], account["password"])
+    elif safety != "none":
+        raise Failure("wrong_credentials", "the server takes no login", name=account["name"])
     return server
 
 
@@ -290,17 +319,21 @@ def _log_in(server: smtplib.SMTP, user: str, password: str) -> None:
         raise smtplib.SMTPAuthenticationError(code, said)
 
 
-def _failure(exc: Exception) -> Failure:
-    known = from_exception(exc)
-    if known is not None and not isinstance(exc, smtplib.SMTPException):
-        return known
+def _failure(exc: Exception, host: str) -> Failure:
     match exc:
+        case Failure():
+            return exc
         case smtplib.SMTPRecipientsRefused():
             return Failure("not_found", "the server does not know this address")
         case smtplib.SMTPNotSupportedError():
             return Failure("unsupported", "this mail server takes no such address")
         case smtplib.SMTPServerDisconnected() | smtplib.SMTPConnectError():
-            return Failure("network", "the mail server hung up")
+            return Failure("network", "the mail server hung up", host=host)
         case smtplib.SMTPResponseException():
-            return Failure("http_status", f"the mail server refuses: {exc.smtp_code}")
-    return Failure("http_status", "the mail server refuses")
+            return Failure("http_status", f"the mail server refuses: {exc.smtp_code}",
+                           status=exc.smtp_code)  # fmt: skip
+        case smtplib.SMTPException():
+            return Failure("http_status", "the mail server refuses")
+        case OSError():
+            return at_host(exc, host) or Failure("network", "no connection", host=host)
+    return imap.refusal(exc, host)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from executors._sdk.imap import account_of, opened
-from executors._sdk.messages import by_folder, ids_of, known_of, missing, present, previewed
+from executors._sdk.messages import each_folder, known_of, missing, present, previewed
 from executors._sdk.result import done, item
 
 TYPE_CHECKING = False
@@ -11,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from executors._sdk.call import Call
+    from executors._sdk.imap import Box, MessageId
 
 _MARKS = {
     "read": ("\\Seen", True),
@@ -22,23 +22,20 @@ _MARKS = {
 
 def run(call: Call) -> dict[str, Any]:
     """One entry a message: `id`, `subject`, `mark`."""
-    entries = []
-    ids, known = ids_of(call), known_of(call)
-    mark = call.args["mark"]
+    known, mark = known_of(call), call.args["mark"]
     flag, on = _MARKS[mark]
-    for (account, folder), names in by_folder(ids).items():
-        with opened(account_of(call, account)) as box:
-            there, gone = present(box, folder, names, readonly=False)
-            entries += missing(gone)
-            if there:
-                box.flag([name.uid for name in there], [flag], on=on)
-            entries += [
-                item(id=str(name), subject=known.get(str(name), ""), mark=mark) for name in there
-            ]
-        call.progress(len(entries), len(ids))
-    return done(entries)
+
+    def marked(box: Box, folder: str, names: list[MessageId]) -> list[dict[str, Any]]:
+        there, gone = present(box, folder, names, readonly=False)
+        if there:
+            box.flag([name.uid for name in there], [flag], on=on)
+        return missing(gone) + [
+            item(id=str(name), subject=known.get(str(name), ""), mark=mark) for name in there
+        ]
+
+    return done(each_folder(call, marked))
 
 
 def preview(call: Call) -> dict[str, Any]:
-    """What would be marked. Raises `Failure("not_found")` when nothing is there."""
+    """What would be marked. Raises `Failure` when nothing is there."""
     return previewed(call)

@@ -13,16 +13,19 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import ExitStack
+from functools import partial
 
 from executors._sdk.files import Place, locate, look, opened, shown, state_of
 from executors._sdk.payload import Job, jobs_of
 from executors._sdk.result import Failure, done, failed_item, from_exception, item
 from executors._sdk.trash import drop_copy, keep_copy, own_copy, trash_place
 from executors._sdk.writing import (
+    Seen,
     check_writable,
     chunks_of,
     make_folders,
     missing_folders,
+    retried,
     sha256_of,
     write_file,
 )
@@ -44,7 +47,10 @@ def run(call: Call) -> dict[str, Any]:
     jobs = jobs_of(call)
     for number, job in enumerate(jobs, 1):
         try:
-            entries.append(_write(call, job))
+            if job.mode == "append":  # to what somebody else has added meanwhile, too
+                entries.append(retried(partial(_write, call, job)))
+            else:
+                entries.append(_write(call, job))
         except (OSError, Failure) as exc:
             entries.append(_failed(job, exc))
         if len(jobs) > 1:
@@ -141,24 +147,30 @@ def _write(call: Call, job: Job) -> dict[str, Any]:
         make_folders(place.parent)
         umask = os.umask(0)
         os.umask(umask)
-        # With `create` the name is taken exclusively, so a file that appears meanwhile survives.
-        replace = job.mode != "create"
+        # The name is taken exclusively, so a file that appears meanwhile survives.
+        replace = job.mode == "overwrite"
         size = write_file(place, [data], mode=0o666 & ~umask, replace=replace)
         return _written(job, place.path, size, created=True)
     with ExitStack() as stack:
         fd, now = stack.enter_context(opened(place, links=_links(call, place, info)))
         chunks: Iterable[bytes]
+        since = None
         if job.mode == "append":
-            chunks = _joined(fd, job.data(after=fd, size=now.st_size))
+            chunks, since = _joined(fd, job.data(after=fd, size=now.st_size)), Seen(now)
         else:
             chunks = [job.data()]
-        kept = keep_copy(call, place)
+        kept: list[Place] = []
         try:
-            size = write_file(place, chunks, mode=stat.S_IMODE(now.st_mode) & 0o777, replace=True)
+            bits = stat.S_IMODE(now.st_mode) & 0o777
+            size = write_file(
+                place, chunks, mode=bits, replace=True, since=since,
+                keep=lambda: kept.append(keep_copy(call, place)),
+            )  # fmt: skip
         except BaseException:
-            drop_copy(place, kept, now)
+            for copy in kept:
+                drop_copy(place, copy, now)
             raise
-    return _written(job, place.path, size, created=False, kept=kept.path)
+    return _written(job, place.path, size, created=False, kept=kept[0].path)
 
 
 def _written(job: Job, path: str, size: int, *, created: bool, **more: Any) -> dict[str, Any]:

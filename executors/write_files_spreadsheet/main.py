@@ -9,6 +9,7 @@ from __future__ import annotations
 from executors._sdk import csv_text, making, ods, packages, sheets, tables, xlsx
 from executors._sdk.files import Place, locate, look, opened
 from executors._sdk.result import Failure, done
+from executors._sdk.writing import Seen, retried
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,10 +25,14 @@ _NAMES = {"it": "Foglio", "en": "Sheet"}
 def run(call: Call) -> dict[str, Any]:
     """One entry: `path`, `bytes` it has now, `rows` that were written, `first_row` where they
     begin (of a table with headings the second), `kept` (the old file)."""
+    return retried(lambda: _run(call))
+
+
+def _run(call: Call) -> dict[str, Any]:
     made = _Made(call)
     if not made.table.rows:
         return done([])
-    entry = making.put(call, made.place, [made.data])
+    entry = making.put(call, made.place, [made.data], since=made.seen)
     entry |= {"rows": len(made.table.rows), "first_row": made.first_row, "name": made.place.name}
     cut = {"cut_cells": made.table.cut} if made.table.cut else {}
     return done([entry], **cut)
@@ -54,7 +59,9 @@ class _Made:
         self._sheet = call.args.get("sheet")
         self.first_row = 2
         self._replaces = mode == "replace"
-        if look(self.place) is None:
+        info = look(self.place)
+        self.seen = Seen(info)
+        if info is None:
             self.table = tables.table_of(call)
             self.data = self._anew()
             return

@@ -15,16 +15,20 @@ if TYPE_CHECKING:
 def run(call: Call) -> dict[str, Any]:
     """One entry: the list's `path`, `name`, what was `added`, what was there `already`, and how
     many items there are now. Nothing new writes nothing, and the entry says so."""
-    wanted, added, already = _changed(call)
-    facts = {
-        "name": wanted.name,
-        "added": ", ".join(added),
-        "already": ", ".join(already),
-        "items": len(wanted.items),
-    }
-    if not added:
-        return done([{"ok": True, "path": wanted.place.path, "created": False, **facts}])
-    return done([making.put(call, wanted.place, [wanted.data()], **facts)])
+
+    def change() -> tuple[lists.List | None, dict[str, Any]]:
+        wanted, added, already = _changed(call)
+        facts: dict[str, Any] = {
+            "name": wanted.name,
+            "added": ", ".join(added),
+            "already": ", ".join(already),
+            "items": len(wanted.items),
+        }
+        if added:
+            return wanted, facts
+        return None, {"ok": True, "path": wanted.place.path, "created": False, **facts}
+
+    return done([lists.changed(call, change)])
 
 
 def preview(call: Call) -> dict[str, Any]:

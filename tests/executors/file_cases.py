@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from executors._sdk.call import Call
-from executors._sdk.result import Failure, failure, from_exception
+from executors._sdk.result import Failure, from_exception, told
 from tests.support.run_executor import TREE, call_document, run_executor
 
 CHANGING = (
@@ -51,7 +51,7 @@ def run(
     except (Failure, OSError) as exc:  # as the child's bootstrap does
         failed = from_exception(exc)
         assert failed is not None
-        return failure(failed.code, failed.detail, **failed.params)
+        return told(failed)
     return result
 
 

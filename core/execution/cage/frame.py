@@ -61,7 +61,7 @@ _FOR_FEW = frozenset(
     for name in """
     geo agenda agenda_back archives book cards csv_text dav dav_parts digest
     discarding documents google_places ics ics_edit imap json_http lists
-    making matching messages moments ods packages passages pdf
+    mail_text making matching messages moments ods packages passages pdf
     pictures place_chain sheets tables time_spans time_words weather_words windows
     xlsx
     """.split()

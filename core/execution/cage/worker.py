@@ -70,7 +70,7 @@ def run(frame: dict[str, Any]) -> tuple[Any, int]:
         call = sdk_call.Call(frame["call"], progress=Progress(frame["progress_fd"]))
         return function(call), 0
     except sdk_result.Failure as failure:
-        return sdk_result.failure(failure.code, failure.detail, **failure.params), 0
+        return sdk_result.told(failure), 0
     except MemoryError as exc:
         exc.__traceback__ = None  # lets go of what the frames hold, so that the answer fits
         return {
