@@ -55,7 +55,7 @@ _CLEARLY = 1.3
 class Said:
     """What tells tools alike apart. `deeds`: verbs that were plainly said. `named`: whether a
     tool's own words were said; `sought`: whether something is to be looked for. `writes_to`:
-    whether an address of mail was said."""
+    whether an address of mail was said; `objects`: the things that were plainly spoken of."""
 
     spans: Spans
     words: frozenset[str]
@@ -64,6 +64,7 @@ class Said:
     named: Callable[[Manifest], bool]
     sought: bool
     writes_to: bool = False
+    objects: frozenset[str] = frozenset()
 
     @property
     def endings(self) -> frozenset[str]:
@@ -90,7 +91,12 @@ def meant(asked_for: Collection[str], manifests: Mapping[str, Manifest], said: S
             # The name of an archive speaks of packing, whatever is done with it.
             alike = {name for name in alike if verb_of(name) == "extract"} or alike
         most = max(said.relevance.get(name, 0.0) for name in alike)
-        chosen |= {n for n in alike if said.relevance.get(n, 0.0) >= _AS_GOOD * most}
+        chosen |= {
+            n
+            for n in alike
+            if said.relevance.get(n, 0.0) >= _AS_GOOD * most
+            or (object_of(n) == "messages" and "messages" in said.objects)
+        }
     if any(verb_of(name) == "change" for name in chosen):
         # What is converted is not made besides: its new ending names no other wish.
         chosen = {name for name in chosen if verb_of(name) not in _MAKING}
@@ -143,7 +149,8 @@ def _echoes(name: str, tools: Mapping[str, Manifest], said: Said) -> bool:
         plainer, words = _PLAINER[name]
         return plainer in tools and words.isdisjoint(said.words)
     if object_of(name) == "dirs" and verb_of(name) == "find":
-        return "find_files" in tools and not said.sought
+        better = said.relevance.get(name, 0.0) > said.relevance.get("find_files", 0.0)
+        return "find_files" in tools and not said.sought and not better
     parts = name.split("_")
     base = "_".join(parts[:2])
     if len(parts) == 2:

@@ -85,7 +85,8 @@ class Arguments:
         if kind == "path":
             return PathChoices(self.wish, self.manifest, self.number).offer(name, spec)
         if kind == "url":
-            return listed(spans.urls, spec), False
+            found = [f"{{{{step{n}.url}}}}" for n in range(1, self.number) if self._finds_urls()]
+            return listed([*spans.urls, *found], spec), False
         if kind == "place":
             return listed((*self.wish.mentions.addresses, *spans.places), spec), False
         if kind == "window":
@@ -127,6 +128,12 @@ class Arguments:
         if required:
             return {"type": "string"}, False
         return self._said(name, spec, kind), False
+
+    def _finds_urls(self) -> bool:
+        """Whether the plan may look for addresses."""
+        return any(
+            "query" in m.properties and "url" in output_fields(m) for m in self.wish.tools.values()
+        )
 
     def _ids(self, name: str, spec: Mapping[str, Any]) -> Offer:
         """Ids of things are never said: an earlier step brings them."""

@@ -84,10 +84,6 @@ def is_asked_for(
         return False
     if only_asks and (weight < 1.0 or not _goes_on(words)):
         return False  # `what is written in a.txt` asks and orders nothing
-    if weight == 1.0 or has_phrase(manifest, words):
-        return True
-    if verb in DESTRUCTIVE:
-        return False
     files = [path for path in spans.paths if path.grade == "said" and path.is_file]
     into = any(path.role == "target" for path in files)
     if verb == "create" and object_of(manifest.name) == "files":
@@ -96,6 +92,10 @@ def is_asked_for(
             return False
         if into and verbs.get("write", 0.0) >= MEANT:
             return True
+    if weight == 1.0 or has_phrase(manifest, words):
+        return True
+    if verb in DESTRUCTIVE:
+        return False
     if verb == "write" and verbs.get("create", 0.0) == 1.0 and files and spans.contents:
         return True  # `make a file a.md saying …`
     if weight >= MEANT:
@@ -112,6 +112,29 @@ def is_asked_for(
         weight >= 0.5 and other in _ASKING for other, weight in verbs.items()
     )
     return verb == "move" and goes and len(said) > 1 and not asks
+
+
+def events_asked_for(
+    changing: Mapping[str, Manifest],
+    relevance: Mapping[str, float],
+    verbs: Mapping[str, float],
+    has_time: bool,
+) -> set[str]:
+    """What is to be done with an event that is called by what it is, not an event: `cancel the
+    dentist on Monday`, `move yoga to six`. Its tool fits best among those of its deed."""
+    deeds = {
+        "delete": max(verbs.get("cancel", 0.0), verbs.get("delete", 0.0)),
+        "change": max(verbs.get("move", 0.0), verbs.get("change", 0.0)),
+    }
+    found = set()
+    for verb, weight in deeds.items():
+        name = f"{verb}_events"
+        alike = {verb, "move"} if verb == "change" else {verb}
+        others = [relevance.get(n, 0.0) for n in changing if verb_of(n) in alike and n != name]
+        own = relevance.get(name, 0.0)
+        if name in changing and has_time and weight >= MEANT and own > max(others, default=0.0):
+            found.add(name)
+    return found
 
 
 def _goes_on(words: Sequence[str]) -> bool:

@@ -67,7 +67,7 @@ _LITTLE = frozenset(
 
 _QUESTION = frozenset(
     """che chi cosa quando dove quanto quanti quante quale quali come perche ho hai ci ce
-    what who when where which how why any is are do does did have has""".split()
+    what who when where which how why any is are do does did have has com""".split()
 )
 # These open nothing but a question.
 _ASKING = _QUESTION - frozenset("ho hai ci ce have has any".split()) | {"am"}

@@ -173,7 +173,7 @@ class _Forms:
 
     def _brings_together(self, properties: Mapping[str, Any]) -> bool:
         """Whether the step writes or sends what an earlier one brought."""
-        carries = TEXT_ARGS | {"attachments"}
+        carries = TEXT_ARGS | {"attachments", "urls"}
         by_ids = any(name.endswith("ids") for name in properties)
         if by_ids and verb_of(self.manifest.name) in DESTRUCTIVE:
             said = self.wish.mentions

@@ -19,6 +19,7 @@ from core.levels.deeds import (
     MEANT,
     deed_at,
     destination,
+    events_asked_for,
     has_phrase,
     is_asked_for,
     known_stem,
@@ -36,7 +37,7 @@ _SPOKEN_OF = 14.0
 _WORKS_ON = 6.0
 _CLEARLY = 30.0
 _NEXT = 6
-_NEARLY = 0.4
+_NEARLY = 0.3
 
 _HOURS = frozenset(
     """night midnight noon midday morning evening afternoon dark late early asleep awake sunset
@@ -123,7 +124,8 @@ def make_wish(
     mentions = find_mentions(request)
     words = request_tokens(_spoken(request, own))
     stems = [known_stem(word) for word in words]
-    verbs = load_lexicon().senses(words, stems, related=0, implied=0).verbs
+    senses = load_lexicon().senses(words, stems, related=0, implied=0)
+    verbs = senses.verbs
     changing = {name: m for name, m in manifests.items() if m.is_mutating}
     said = Said(
         spans,
@@ -133,6 +135,7 @@ def make_wish(
         lambda manifest: _is_named(manifest, stems) or has_phrase(manifest, words),
         verbs.get("find", 0.0) == 1.0,
         bool(mentions.mails),
+        frozenset(name for name, weight in senses.objects.items() if weight == 1.0),
     )
     only_asks, spoken = is_question(request), words_beside_files(request, own)
     asked_for = {n for n, m in changing.items() if is_asked_for(m, own, verbs, spoken, only_asks)}
@@ -145,6 +148,8 @@ def make_wish(
     asked_for = asked_for if wide else meant(asked_for, manifests, said)
     followed = _followed(changing, manifests, relevance, verbs)
     asked_for |= followed
+    if not (own.paths or own.urls or own.patterns or only_asks or wide):
+        asked_for |= events_asked_for(changing, relevance, verbs, bool(mentions.times))
     trusted = {n for n in changing if wide and verb_of(n) not in DESTRUCTIVE}
     acting = frozenset(asked_for | trusted)
     tools = {

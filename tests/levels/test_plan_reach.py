@@ -129,3 +129,20 @@ def test_question_lets_no_plan_change_anything(
 )
 def test_talk_lets_no_plan_begin(catalog: Catalog, lang: str, text: str) -> None:
     assert not may_use_tools(wish_of(catalog, text, lang))
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "acting"),
+    [
+        ("it", "annulla la visita dall'oculista di lunedì", "delete_events"),
+        ("en", "cancel Tuesday's yoga class", "delete_events"),
+        ("en", "put the messages from that shop into spam", "move_messages"),
+    ],
+)
+def test_things_are_called_by_what_they_are(
+    catalog: Catalog, lang: str, text: str, acting: str
+) -> None:
+    found = wish_of(catalog, text, lang)
+
+    assert acting in found.acting
+    assert {"read_events", "read_messages"} & set(found.tools)
