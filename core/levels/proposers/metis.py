@@ -34,7 +34,7 @@ from core.llm.tiers import Role, Tiers
 from core.plan import FINAL_ANSWER, PIPES, Plan, Step, steps_used
 from core.turn_state import TurnState
 
-MOST_CANDIDATES = 24  # they cost no tokens: the schema is not in the prompt
+MOST_CANDIDATES = 40  # they cost no tokens: the schema is not in the prompt
 # Lines about tools, and their characters: with them a request stays below 2000 tokens.
 MOST_LISTED, MOST_CHARS = 60, 4600
 MOST_WORDS = 120  # tokens of an answer that no tool is needed for
