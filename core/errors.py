@@ -106,6 +106,9 @@ class ErrorCode(StrEnum):
     TLS_FAILED = "tls_failed"
     CERTIFICATE_EXPIRED = "certificate_expired"
     UNSUPPORTED = "unsupported"
+    UNSUPPORTED_FORMAT = "unsupported_format"
+    SERIES_STAYS = "series_stays"
+    MACHINE_SILENT = "machine_silent"
     # taking back
     CHANGED_SINCE = "changed_since"
     COPY_GONE = "copy_gone"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,11 +51,20 @@ class Renderer:
             return [Block("text", self.error(observation.error))]
         blocks = self._by_manifest(observation, manifest) or self._generic(observation)
         if observation.metadata.get("truncated") and len(observation.items() or ()) > 1:
-            blocks.append(Block("small", self.texts.say("answer.only_a_part", self.lang)))
+            blocks.append(Block("small", self._part_of(observation)))
         failed = [e for e in observation.entries or () if e.get("ok") is False]
         if failed:
             blocks.append(Block("text", self.failures(failed)))
         return blocks
+
+    def _part_of(self, observation: Observation) -> str:
+        """That there is more, and how much where it is known."""
+        shown = len(observation.items() or ())
+        there = observation.metadata.get("available", observation.metadata.get("total"))
+        if isinstance(there, int) and there > shown:
+            words = {"used": self.value(shown), "available": self.value(there)}
+            return self.texts.say("answer.part_of", self.lang, **words)
+        return self.texts.say("answer.only_a_part", self.lang)
 
     def error(self, error: ErrorInfo) -> str:
         """The error's text in the person's language."""
@@ -175,6 +185,9 @@ class Renderer:
                 return say.datetime(moment, self.lang, self.tz)
             return str(getattr(say, kind)(moment, self.lang))
         if isinstance(value, (int, float)):
+            # A mean has more digits than it says: two decimals, or two figures of a small one.
+            if kind == "about" and value:
+                value = round(value, max(2, 1 - math.floor(math.log10(abs(value)))))
             return say.number(value, self.lang)
         if isinstance(value, (dict, list, tuple)):
             return json.dumps(value, ensure_ascii=False, default=str)
@@ -195,19 +208,46 @@ class Renderer:
             return [Block("text", self.texts.say("answer.nothing", self.lang))]
         if len(items) == 1 and isinstance(items[0], Mapping):
             return [Block("text", self._pairs(items[0]))]
-        return [Block("text", *self._listed("", items))]
+        by = str(observation.metadata.get("by") or "")
+        lines = [f"• {self._line(item, by)}" for item in items]
+        more = lines[MOST_LISTED:]
+        if more:
+            count = self.texts.say("answer.more", self.lang, count=len(more))
+            return [Block("text", "\n".join([*lines[:MOST_LISTED], count]), tuple(more))]
+        return [Block("text", "\n".join(lines))]
 
     def _pairs(self, item: Mapping[str, Any]) -> str:
         shown = {k: v for k, v in item.items() if k != "ok" and v not in (None, "", [])}
         return "\n".join(f"{k}: {self._short(v)}" for k, v in shown.items())
 
-    def _line(self, item: Any) -> str:
+    def _line(self, item: Any, by: str = "") -> str:
+        """An item in one line: when it is or whose, what it is called, and in brackets the field
+        that it was put in order `by`, or the size of a file."""
         if not isinstance(item, Mapping):
             return self._short(item)
-        for name in ("path", "title", "name", "summary", "url", "value"):
+        for name in ("path", "title", "name", "summary", "subject", "url", "value"):
             if item.get(name):
-                return one_line(self._short(item[name]))
+                said = one_line(self._short(item[name]))
+                first, last = self._when(item), self._detail(item, name, by)
+                return f"{first}{said}{last}"
         return ", ".join(self._short(v) for k, v in item.items() if k != "ok")[:200]
+
+    def _when(self, item: Mapping[str, Any]) -> str:
+        """What stands before an appointment or a mail, as in the lists of their own programs."""
+        if "sender" in item and "date" in item:
+            return f"{self._short(item['sender'])}, {self.value(item['date'], 'datetime')}: "
+        if item.get("begins"):
+            return f"{self.value(item['begins'], 'datetime')}: "
+        return f"{self.value(item['day'], 'day')}: " if item.get("day") else ""
+
+    def _detail(self, item: Mapping[str, Any], named: str, by: str) -> str:
+        field = by or ("size" if named == "path" else "")
+        value = item.get(field)
+        if field in {named, "start", "date", "begins", "day", ""} or value in (None, "", []):
+            return ""
+        moment = isinstance(value, str) and "T" in value and _moment(value) is not None
+        kind = "datetime" if moment else "bytes" if field in {"size", "bytes"} else ""
+        return f" ({self.value(value, kind) if kind else self._short(value)})"
 
     def _short(self, value: Any) -> str:
         text = self._from_home(value) if isinstance(value, str) else self.value(value)

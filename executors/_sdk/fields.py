@@ -93,7 +93,17 @@ def _has(field: str, entries: Iterable[Mapping[str, Any]]) -> bool:
 
 def label_of(entry: Mapping[str, Any]) -> str:
     """What to call an entry in one line: its name, title, path, address, or first text."""
-    for key in ("name", "title", "path", "subject", "url", "group", "value", "text"):
+    for key in (
+        "name",
+        "title",
+        "summary",
+        "path",
+        "subject",
+        "url",
+        "group",
+        "value",
+        "text",
+    ):
         value = entry.get(key)
         if isinstance(value, (str, int, float)) and not isinstance(value, bool) and value != "":
             return str(value)[:200]

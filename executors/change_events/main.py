@@ -132,13 +132,13 @@ def _changes(
             if isinstance(start, datetime) and isinstance(first, datetime):
                 shift = timedelta(days=(start.date() - ics.as_day(old.start)).days)
                 if shift:
-                    raise Failure("unsupported", "a series cannot move to another day here")
+                    raise Failure("series_stays", "a series cannot move to another day here")
                 start = first.replace(hour=start.hour, minute=start.minute)
         changes["start"] = start
         changes["end"] = ics_edit.ended(start, (old.start, old.end))
     if args.get("end"):
         if is_series:
-            raise Failure("unsupported", "of a whole series only title, place and start change")
+            raise Failure("series_stays", "of a whole series only title, place and start change")
         changes["end"] = _moment(call, args["end"], old, agenda)
     return changes
 

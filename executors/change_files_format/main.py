@@ -59,14 +59,14 @@ def preview(call: Call) -> dict[str, Any]:
             refused.append(_failed(path, exc))
     if refused and not made:
         error = refused[0]["error"]
-        raise Failure(error["code"], error["detail"], path=refused[0]["path"])
+        raise Failure(error["code"], error["detail"], path=refused[0]["path"], **error["params"])
     return making.previewed(made, refused=refused)
 
 
 def _converted(call: Call, path: object, taken: set[str]) -> tuple[Place, making.Spot, bytes]:
     wanted = str(call.args.get("to_format") or "").lower().lstrip(".")
     if wanted not in FORMATS:
-        raise Failure("unsupported", f"formats are {', '.join(FORMATS)}")
+        raise Failure("unsupported_format", f"not {wanted}", formats=", ".join(FORMATS))
     source = locate(call, path)
     if look(source) is None:
         raise Failure("not_found", "there is nothing at this path")
@@ -102,7 +102,23 @@ def _made(call: Call, source: Place, fd: int, size: int, ext: str, wanted: str) 
 
         text = documents.text_of(whole(fd, size), ext)
         return documents.made(text, wanted, title="", now=call.now)
-    raise Failure("unsupported", f"{ext or 'this'} does not become {wanted}")
+    formats = _formats_of(ext)
+    if not formats:
+        raise Failure("unsupported", f"{ext or 'this'} cannot be converted")
+    said = ", ".join(formats)
+    raise Failure("unsupported_format", f"{ext} does not become {wanted}", formats=said)
+
+
+def _formats_of(ext: str) -> list[str]:
+    """What a file of this kind can become."""
+    found: tuple[str, ...] = ()
+    if ext in _PICTURES:
+        found = _PICTURES
+    elif ext in _SHEETS_READ:
+        found = _SHEETS
+    elif ext in _TEXTS or ext in _DOCUMENTS_READ:
+        found = _DOCUMENTS
+    return [one for one in found if one != ext]
 
 
 def _sheet(call: Call, fd: int, size: int, ext: str, wanted: str, name: str) -> bytes:
@@ -150,4 +166,6 @@ def _cell(value: Any, *, text: bool, lang: str) -> Any:
 def _failed(path: object, exc: OSError | Failure) -> dict[str, Any]:
     failed = from_exception(exc)
     code, detail = (failed.code, failed.detail) if failed else ("internal", "")
-    return failed_item(code, detail, path=shown(path))
+    entry = failed_item(code, detail, path=shown(path))
+    entry["error"]["params"] = failed.params if failed else {}
+    return entry

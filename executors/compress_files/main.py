@@ -79,7 +79,8 @@ def _spot(call: Call, packed: _Packed) -> tuple[making.Spot, str]:
     said = next((ext for ext in KINDS if name.endswith(f".{ext}")), None)
     kind = KINDS.get(call.args.get("format") or said or "zip")
     if kind is None:
-        raise Failure("unsupported", f"format is one of {', '.join(KINDS)}")
+        formats = ", ".join(KINDS)
+        raise Failure("unsupported_format", f"format is one of {formats}", formats=formats)
     if dest is None:
         # Beside the first of what is packed, under its name.
         first = packed.tops[0]

@@ -50,7 +50,8 @@ def _made(call: Call, text: str) -> tuple[making.Spot, bytes]:
     spot = making.spot_for(call, call.args.get("path"), ext="docx", title=title, default=default)
     ext = spot.place.name.rpartition(".")[2].lower()
     if ext not in documents.MADE:
-        raise Failure("unsupported", f"a document is {', '.join(documents.MADE)}")
+        formats = ", ".join(documents.MADE)
+        raise Failure("unsupported_format", f"a document is {formats}", formats=formats)
     return spot, documents.made(text, ext, title=title, now=call.now)
 
 

@@ -57,7 +57,8 @@ def _spot(call: Call) -> tuple[making.Spot, str]:
     )
     ext = spot.place.name.rpartition(".")[2].lower()
     if ext not in KINDS:
-        raise Failure("unsupported", f"{said or ext!r}: a spreadsheet is {', '.join(KINDS)}")
+        detail, formats = f"{said or ext!r} is no spreadsheet", ", ".join(KINDS)
+        raise Failure("unsupported_format", detail, formats=formats)
     return spot, ext
 
 

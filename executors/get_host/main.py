@@ -19,7 +19,7 @@ def run(call: Call) -> dict[str, Any]:
     machine's state stands in the metadata; what it does not tell is left out."""
     host = dict(call.machine.get("host") or {})
     if not host:
-        raise Failure("unsupported", "the machine does not tell how it is")
+        raise Failure("machine_silent", "the machine does not tell how it is")
     disks = [item(**disk) for disk in host.pop("disks", [])]
     seconds = int(host.pop("uptime_s"))
     warmest = max((t["celsius"] for t in host.get("temperatures") or ()), default=None)

@@ -17,7 +17,7 @@ def run(call: Call) -> dict[str, Any]:
     """One entry a process: `pid`, `name`, `user`, `cpu` in percent of one core, `memory` in bytes,
     `started`. `names` keeps those whose name holds one of these."""
     if "processes" not in call.machine:
-        raise Failure("unsupported", "the machine does not tell its processes")
+        raise Failure("machine_silent", "the machine does not tell its processes")
     wanted = [str(name).casefold() for name in call.args.get("names") or ()]
     found = [
         item(**one)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def run(call: Call) -> dict[str, Any]:
     """All entries in order, or the first `limit`. `missing` counts those without the field.
 
-    A single shown one is named by `label`, whatever its fields are called.
+    `by` is the field as the entries call it. A single shown one is named by `label`, whatever its
+    fields are called.
     """
     entries = [fields.as_entry(item) for item in call.args["entries"]]
     field = fields.known_field(str(call.args["by"]), entries)
@@ -32,6 +33,7 @@ def run(call: Call) -> dict[str, Any]:
         [{**entry, "ok": True} for entry in shown],
         total=len(entries),
         missing=len(absent),
+        by=field,
         truncated=len(shown) < len(ordered),
         **({"label": fields.label_of(shown[0])} if len(shown) == 1 else {}),
     )

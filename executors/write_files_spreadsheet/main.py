@@ -123,5 +123,6 @@ def _place(call: Call) -> Place:
     if "." not in place.name[1:] and look(place) is None:
         place = place.parent.child(f"{place.name}.xlsx")
     if place.name.rpartition(".")[2].lower() not in KINDS:
-        raise Failure("unsupported", f"rows are written into {', '.join(KINDS)}")
+        formats = ", ".join(KINDS)
+        raise Failure("unsupported_format", f"rows are written into {formats}", formats=formats)
     return place

@@ -30,6 +30,15 @@ FILES = [
     {"ok": True, "path": "/home/x/b.txt", "name": "b.txt", "size": 500_000, "ext": "txt"},
     {"ok": True, "path": "/home/x/c.pdf", "name": "c.pdf", "size": 1_500_000, "ext": "pdf"},
 ]
+EVENTS = [
+    {"id": "e1", "summary": "Dentista", "begins": "2026-11-30T14:30:00+00:00"},
+    {"id": "e2", "summary": "Cena con Anna", "begins": "2026-11-30T20:00:00+00:00"},
+    {"id": "e3", "summary": "Anniversario", "day": "2030-12-01", "all_day": True},
+]
+MAILS = [
+    {"id": "m1", "sender": "Anna", "subject": "Ciao", "date": "2026-11-30T08:00:00+00:00"},
+    {"id": "m2", "sender": "Luca", "subject": "Chiavi", "date": "2026-12-01T08:00:00+00:00"},
+]
 DATES = [{"name": "a", "day": "2026-11-30"}, {"name": "b", "day": "2026-12-01"}]
 
 
@@ -60,7 +69,48 @@ def said(name: str, args: dict[str, Any], lang: str) -> str:
             "One of 3: b.txt (500 kB)",
         ),
         ("filter_entries", {"entries": FILES, "where": "zzz"}, "Nessuno su 3.", "None of 3."),
-        ("filter_entries", {"entries": FILES, "where": "pdf"}, "~/a.pdf\n~/c.pdf", "~/a.pdf"),
+        (
+            "filter_entries",
+            {"entries": FILES, "where": "pdf"},
+            "• ~/a.pdf (12 MB)\n• ~/c.pdf (1,5 MB)",
+            "• ~/a.pdf (12 MB)\n• ~/c.pdf (1.5 MB)",
+        ),
+        (
+            "filter_entries",
+            {"entries": EVENTS, "where": "dentist"},
+            "Uno su 3: lunedì 30 novembre 2026, 15:30: Dentista",
+            "One of 3: Monday 30 November 2026, 15:30: Dentista",
+        ),
+        (
+            "filter_entries",
+            {"entries": EVENTS, "where": "ann"},
+            "• lunedì 30 novembre 2026, 21:00: Cena con Anna\n• 1 dicembre 2030: Anniversario",
+            "• Monday 30 November 2026, 21:00: Cena con Anna\n• 1 December 2030: Anniversario",
+        ),
+        (
+            "sort_entries",
+            {"entries": MAILS, "by": "date", "desc": True},
+            "• Luca, martedì 1 dicembre 2026, 09:00: Chiavi\n• Anna, lunedì 30 novembre",
+            "• Luca, Tuesday 1 December 2026, 09:00: Chiavi\n• Anna, Monday 30 November",
+        ),
+        (
+            "sort_entries",
+            {"entries": FILES, "by": "dimensione", "desc": True, "limit": 2},
+            "• ~/a.pdf (12 MB)\n• ~/c.pdf (1,5 MB)\nSono 2 su 3.",
+            "• ~/a.pdf (12 MB)\n• ~/c.pdf (1.5 MB)\nThese are 2 of 3.",
+        ),
+        (
+            "sort_entries",
+            {"entries": [{"name": "a", "when": "2026-11-30T08:00:00+00:00"}] * 2, "by": "when"},
+            "• a (lunedì 30 novembre 2026, 09:00)",
+            "• a (Monday 30 November 2026, 09:00)",
+        ),
+        (
+            "compute_entries",
+            {"entries": [{"n": 1}, {"n": 1}, {"n": 2}], "op": "avg", "key": "n"},
+            "Media: 1,33",
+            "Average: 1.33",
+        ),
         (
             "sort_entries",
             {"entries": FILES, "by": "size", "limit": 1},

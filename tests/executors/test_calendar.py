@@ -291,7 +291,7 @@ def test_one_time_of_a_series_changes_or_the_series(host):
                                        "series": True})  # fmt: skip
 
     assert all_["entries"][0]["scope_text"] == "tutta la serie"
-    assert day["error"]["code"] == "unsupported", "a series stays on its day"
+    assert day["error"]["code"] == "series_stays", "a series stays on its day"
     assert told(call(host, "read_events", window)) == [
         ("Yoga", "2026-03-05T17:00:00+01:00"),
         ("Yoga", "2026-03-19T20:00:00+01:00"),

@@ -168,7 +168,7 @@ def test_create_of_nothing_makes_nothing(tmp_path):
     ("args", "code"),
     [
         ({"entries": [{"a": 1}], "columns": ["colore"]}, "unknown_field"),
-        ({"entries": [{"a": 1}], "path": "f.docx"}, "unsupported"),
+        ({"entries": [{"a": 1}], "path": "f.docx"}, "unsupported_format"),
         ({"rows": [[1, 2, 3]], "columns": ["x"]}, "invalid_args"),
         ({"rows": [list(range(20_000))]}, "too_large"),
     ],
@@ -475,7 +475,7 @@ def test_write_makes_a_file_that_is_not_there(tmp_path):
     [
         ({"path": "conti.csv", "entries": [{"colore": "blu"}]}, "unknown_field"),
         ({"path": "conti.csv", "rows": [[1, 2, 3]]}, "invalid_args"),
-        ({"path": "a.txt", "rows": [[1]]}, "unsupported"),
+        ({"path": "a.txt", "rows": [[1]]}, "unsupported_format"),
         ({"path": "rotto.xlsx", "rows": [[1]]}, "damaged"),
         ({"path": "conti.xlsx", "rows": [[1]], "sheet": "altro"}, "not_found"),
     ],
