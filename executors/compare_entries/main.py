@@ -16,6 +16,17 @@ if TYPE_CHECKING:
 # Where a thing lies and when it was looked at makes it no other thing.
 _IDLE = frozenset({"ok", "path", "parent", "folder", "modified", "created", "row", "line", "file"})
 _MOST_CHANGES = 50
+# What fields of executors are called by people.
+_NAMES = {
+    "it": {
+        "size": "dimensione", "bytes": "dimensione", "name": "nome", "title": "titolo",
+        "summary": "titolo", "start": "inizio", "end": "fine", "location": "luogo",
+        "text": "testo", "phone": "telefono", "org": "ditta", "ext": "tipo", "kind": "tipo",
+    },
+    "en": {"summary": "title", "org": "company", "ext": "type", "kind": "type"},
+}  # fmt: skip
+_SIZES = frozenset({"size", "bytes"})
+_UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 _ORDER = ("only_first", "only_second", "different", "equal")
 
 
@@ -39,12 +50,12 @@ def run(call: Call) -> dict[str, Any]:
         for entry, partner in zip(entries, partners, strict=False):
             changes = _changes(entry, partner, columns)
             kind = "different" if changes else "equal"
-            found[kind].append(_entry(kind, partner, keys, changes))
+            found[kind].append(_entry(kind, partner, keys, changes, call.lang))
         for entry in entries[len(partners) :]:
-            found["only_first"].append(_entry("only_first", entry, keys, []))
+            found["only_first"].append(_entry("only_first", entry, keys, [], call.lang))
     for key, entries in others.items():
         for entry in entries[len(mine.get(key, [])) :]:
-            found["only_second"].append(_entry("only_second", entry, keys, []))
+            found["only_second"].append(_entry("only_second", entry, keys, [], call.lang))
     counts = {name: len(each) for name, each in found.items()}
     wanted = call.args.get("only")
     kinds = [wanted] if wanted else _ORDER[:3]
@@ -88,17 +99,41 @@ def _changes(
 
 
 def _entry(
-    kind: str, entry: Mapping[str, Any], keys: Sequence[str], changes: list[dict[str, Any]]
+    kind: str,
+    entry: Mapping[str, Any],
+    keys: Sequence[str],
+    changes: list[dict[str, Any]],
+    lang: str,
 ) -> dict[str, Any]:
     label = " · ".join(values.as_text(fields.lookup(entry, name))[:100] for name in keys)
     more: dict[str, Any] = {"where": kind, "label": label or fields.label_of(entry)}
     if changes:
         more["changes"] = changes
-        more["changed"] = "; ".join(
-            f"{c['field']}: {_short(c['before'])} → {_short(c['after'])}" for c in changes[:5]
-        )
+        said = [_said(change, lang) for change in changes[:5]]
+        more["changed"] = "; ".join(said) + ("; …" if len(changes) > len(said) else "")
     mark = {"only_first": "−", "only_second": "+", "different": "≠", "equal": "="}[kind]
     return {**entry, **more, "mark": mark, "ok": True}
+
+
+def _said(change: Mapping[str, Any], lang: str) -> str:
+    """A change in words: what people call the field, sizes with their unit."""
+    field = change["field"]
+    before, after = (
+        _size(value, lang) if field in _SIZES else _short(value)
+        for value in (change["before"], change["after"])
+    )
+    return f"{_NAMES.get(lang, {}).get(field, field)}: {before} → {after}"
+
+
+def _size(value: Any, lang: str) -> str:
+    """As the engine writes sizes: exact up to 100 kB."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return _short(value)
+    if value < 100_000:
+        return f"{value} byte" if lang == "it" or value == 1 else f"{value} bytes"
+    size, unit = next(one for one in _UNITS if value >= one[0])
+    amount = f"{value / size:.1f}".removesuffix(".0")
+    return f"{amount.replace('.', ',') if lang == 'it' else amount} {unit}"
 
 
 def _short(value: Any) -> str:

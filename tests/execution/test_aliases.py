@@ -69,3 +69,10 @@ def _with(aliases: str) -> bytes:
 def test_alias_of_nothing_is_refused(aliases):
     with pytest.raises(CatalogError):
         parse_manifest(_with(aliases), folder="get_now")
+
+
+def test_words_of_a_search_by_their_other_name():
+    data = (REPO / "executors" / "find_urls" / "manifest.toml").read_bytes()
+    find = parse_manifest(data, folder="find_urls")
+
+    assert called_by_name(Step("find_urls", {"search_query": "x"}), find).args == {"query": "x"}

@@ -19,6 +19,13 @@ from executors.group_entries import main as group
 from tests.support.run_executor import TREE
 
 TEXTS = Texts.load(TREE.parent / "locales")
+# The first at half past midnight of the day after, in Rome.
+DATED = [
+    {"name": "a", "modified": "2026-02-01T23:30:00+00:00"},
+    {"name": "b", "modified": "2026-02-02T10:00:00+00:00"},
+    {"name": "c", "modified": "2026-01-31T10:00:00+00:00"},
+    {"name": "d", "modified": ""},
+]
 RUNS = {"group_entries": group.run, "compare_entries": compare.run, "filter_lists": sets.run}
 SPENT = [
     {"ok": True, "categoria": "casa", "importo": "10,50", "voce": "luce"},
@@ -104,7 +111,7 @@ def test_compare_by_the_keys_that_are_named():
 
     found = compare.run(call({"entries": first, "other_entries": second, "on_keys": ["city"]}))
 
-    assert [e["changed"] for e in found["entries"]] == ["name: x → y"]
+    assert [e["changed"] for e in found["entries"]] == ["nome: x → y"]
 
 
 def test_compare_with_an_empty_list():
@@ -141,6 +148,34 @@ def test_repeated_ones_of_one_list_are_those_alike_in_everything():
             {"entries": SPENT, "by": "categoria"},
             "2 gruppi:\n• casa: 2 · importo",
             "2 groups",
+        ),
+        (
+            "group_entries",
+            {"entries": DATED, "by": "mese"},
+            "3 gruppi:\n• gennaio 2026: 1\n• febbraio 2026: 2\n• —: 1",
+            "3 groups:\n• January 2026: 1\n• February 2026: 2\n• —: 1",
+        ),
+        (
+            "group_entries",
+            {"entries": DATED, "by": "settimana"},
+            "• settimana del 26 gennaio 2026: 1\n• settimana del 2 febbraio 2026: 2",
+            "• week of 26 January 2026: 1\n• week of 2 February 2026: 2",
+        ),
+        (
+            "group_entries",
+            {"entries": DATED, "by": "modified"},
+            "• 31 gennaio 2026: 1\n• 2 febbraio 2026: 2",
+            "• 31 January 2026: 1\n• 2 February 2026: 2",
+        ),
+        ("group_entries", {"entries": DATED[:3], "by": "year"}, "Un solo gruppo, 2026: 3", "2026"),
+        (
+            "compare_entries",
+            {
+                "entries": [{"name": "a", "size": 1_234_567}, {"name": "b", "size": 50}],
+                "other_entries": [{"name": "a", "size": 900}, {"name": "b", "size": 50}],
+            },
+            "≠ a (dimensione: 1,2 MB → 900 byte)",
+            "≠ a (size: 1.2 MB → 900 bytes)",
         ),
         (
             "group_entries",
