@@ -41,6 +41,13 @@ _EXISTS = re.compile(
       | (?:is|are)\ there | do\ (?:i|we)\ have | have\ (?:i|we) | did\ (?:i|we) )\b
     | ^\W*(?:\w+\W+){0,2}(?:ho|abbiamo)\b"""
 )
+# Whether it is so, of what is known: `are the files empty?`
+_IS_IT = re.compile(
+    r"""(?ix) ^\W* (?: (?:is|are)\ (?:the|my|our|all|every|each|both)\b(?!\ weather)
+      | (?:il|lo|la|l|i|gli|le|tutt[ie])\b (?:\W+\w+){1,3}? \W+ (?:è|sono)\ (?!stat) \w+ )"""
+)
+# `Which files will you delete?` deletes none.
+_WHICH = re.compile(r"(?i)^\W*(?:which|what|whose|quali|quale|qual|che|cosa|chi)\b")
 # `Which of my files is the newest?` asks for one.
 _WHICH_ONE = re.compile(
     r"\b(?:which (?:one )?of (?:\w+ ){1,3}is|qual\w? (?:tra|fra|dei|delle|degli) (?:\w+ ){1,3}e)\b"
@@ -109,6 +116,10 @@ def meaning_of(text: str) -> Meaning:
     if len(text) > MAX_CHARS:
         return Meaning(moving=True)
     reader = _Reader(fold(text))
+    if _IS_IT.match(text):
+        reader.note("is_it")
+    if _WHICH.match(text):
+        reader.ask("which")
     for piece in pieces(text):
         reader.take(piece)
     return reader.meaning()
@@ -156,6 +167,15 @@ class _Reader:
         self._ordered = -9
         self._after_show = False
         self._before = ""
+
+    def ask(self, name: str) -> None:
+        """Add what counts only where something would be changed."""
+        self._draft.add_weak(name)
+
+    def note(self, name: str) -> None:
+        """Add what is true of the request as a whole."""
+        self._draft.trait(name, "")
+        self._draft.traits[-1].of = "*"
 
     def take(self, piece: Piece) -> None:
         kind = piece.kind
@@ -277,8 +297,7 @@ class _Reader:
         if kind == "action" and self._after_show and self._and == self._draft.place - 1:
             self._draft.trait("show_and", "")
         if kind in {"thing", "trait"} and self._draft.things and self._is_joined():
-            self._draft.trait("and", "")
-            self._draft.traits[-1].of = "*"
+            self.note("and")
         if kind == "thing" and self._role == "by" and self._is_for(piece):
             self._draft.add(kind, self._marked(f"for:{piece.name}"), piece.said, piece.lang)
         elif kind == "thing" and self._role == "by":

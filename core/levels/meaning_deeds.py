@@ -49,6 +49,7 @@ _LOOKED_AT = frozenset(
     newsletter feed shopping_list weather forecast temperature time date here address city battery
     space memory disk cpu process uptime rain snow wind humidity alarm timer""".split()
 )
+_MONEY = frozenset("bill invoice expense price receipt amount ticket total".split())
 _SET_UP = frozenset("reminder task alarm timer contact event".split())
 # Whose it is counts: what is mine is another than what is here.
 _PERSONAL = frozenset(
@@ -83,6 +84,8 @@ def settle_same(draft: Draft) -> None:
         each((*things, *traits), lambda name: name.removeprefix("from:"))
         if things[0].name in _IN_LETTERS and not draft.kinds:
             draft.drop_deed(0)
+    if "total" in deeds and not names & _MONEY:
+        swap(deeds, "total", "count")  # of bills it is a sum
     if "how_much" in draft.asides and "mail" in names and not deeds:
         deeds.append("count")
     if deeds == ["cancel"] and names == {"last_action"}:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 ASKING = frozenset(
     """summarise count group sort classify read compare compute explain suggest describe
-    filter label rate""".split()
+    filter label rate total""".split()
 )
 """Deeds that change nothing. Beside all others it counts how much is meant, and who asks what."""
 
