@@ -214,7 +214,7 @@ def clean_values(kind: AccountKind, given: Mapping[str, Any]) -> dict[str, str |
             if not one.optional:
                 raise AccountInvalid(one.name, "missing")
             continue
-        values[one.name] = _clean(one, value)
+        values[one.name] = clean_value(one, value)
     if kind is AccountKind.MAIL:
         values.setdefault("user", values["address"])
     if str(values.get("url")).startswith("https:") and str(values.get(HOME)).startswith("http:"):
@@ -222,7 +222,8 @@ def clean_values(kind: AccountKind, given: Mapping[str, Any]) -> dict[str, str |
     return values
 
 
-def _clean(one: AccountField, value: Any) -> str | int:
+def clean_value(one: AccountField, value: Any) -> str | int:
+    """What was said for a field, in its form. Raises `AccountInvalid` for what cannot be."""
     text = str(value).strip()
     if len(text) > MAX_VALUE or any(not c.isprintable() for c in text):
         raise AccountInvalid(one.name, "signs")

@@ -66,6 +66,23 @@ def try_them(
     return 0 if found and all(one["ok"] for one in found) else FAULT
 
 
+def try_one(session: Session, owner: Actor, account: Account) -> int:
+    """Try an account connected just now and tell what came of it. 1: it does not work."""
+    console = session.console
+
+    async def work() -> bool:
+        well = True
+        meant = (owner.id, account.name)
+        async for person, checked in checks(
+            session.settings, console.lang, lambda one, other: (one.id, other.name) == meant
+        ):
+            _tell(console, person, checked)
+            well = checked.ok
+        return well
+
+    return 0 if asyncio.run(work()) else FAULT
+
+
 async def checks(
     settings: Settings, lang: str, is_meant: Callable[[Actor, Account], bool], allow: str = ""
 ) -> AsyncIterator[tuple[Actor, Checked]]:

@@ -7,6 +7,7 @@ every program of the machine could read them.
 from __future__ import annotations
 
 import getpass
+import shlex
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +20,7 @@ from bot.cli.people import find_person
 from bot.prompt import typed
 
 if TYPE_CHECKING:
-    from core.accounts import Account, AccountField, AccountKind
+    from core.accounts import Account, AccountField, AccountInvalid, AccountKind
     from core.messages import Actor
     from core.store.database import Transaction
 
@@ -68,7 +69,8 @@ def add(
     secret_stdin: Annotated[bool, typer.Option("--secret-stdin")] = False,
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> int:
-    """Connect an account, asking what is not said; the same name replaces what was there."""
+    """Connect an account, asking what is not said; the same name replaces what was there. At a
+    terminal it is tried at once: 1 when it is kept but does not work."""
     session: Session = ctx.obj
     console, settings = session.console, session.settings
     from core.accounts import AccountInvalid, AccountKind, clean_name, clean_values
@@ -88,11 +90,11 @@ def add(
         if asks:
             _ask(console, chosen, values)
         values = {key: str(value) for key, value in clean_values(chosen, values).items()}
-        name = clean_name(name or str(values.get("address") or chosen.value))
+        named = str(values.get("address") or console.say(f"account.kind.{chosen.value}"))
+        name = clean_name(name or named)
         secret = _secret(console, chosen, asks=asks)
     except AccountInvalid as exc:
-        why = console.say(f"account.bad.{exc.reason}")
-        console.note("cli.accounts.invalid", field=_label(console, exc.field), why=why)
+        _tell_bad(console, exc)
         return BAD_SETTING
     except EOFError:
         console.line()
@@ -131,7 +133,12 @@ def add(
         console.json(_as_data(*outcome))
         return 0
     console.tell("cli.accounts.added", name=name, path=short_path(key_path(settings.private_dir)))
-    console.tell("cli.accounts.test_it", command=own_command(f"accounts test '{name}'"))
+    if asks:
+        from bot.cli.account_checks import try_one
+
+        return try_one(session, *outcome)
+    test = own_command(f"accounts test {shlex.quote(name)}")
+    console.tell("cli.accounts.test_it", command=test)
     return 0
 
 
@@ -168,7 +175,14 @@ def remove(
 def _ask(console: Console, kind: AccountKind, values: dict[str, str]) -> None:
     """Ask what is missing. What can be guessed is offered, Enter takes it; of a provider whose
     servers are known nothing more than the address is asked."""
-    from core.accounts import FIELDS, FieldKind, guess_mail, is_known_provider
+    from core.accounts import (
+        FIELDS,
+        AccountInvalid,
+        FieldKind,
+        clean_value,
+        guess_mail,
+        is_known_provider,
+    )
 
     for one in FIELDS[kind]:
         if one.kind is FieldKind.SECRET or one.name in values or one.optional:
@@ -177,9 +191,24 @@ def _ask(console: Console, kind: AccountKind, values: dict[str, str]) -> None:
         offered = guessed.get(one.name, one.default)
         if offered is not None and (is_known_provider(values.get("address", ""))):
             continue
-        answer = _typed(console, one, offered)
-        if answer:
-            values[one.name] = answer
+        while True:
+            answer = _typed(console, one, offered)
+            if not answer and offered is not None:
+                break
+            try:
+                if not answer:
+                    raise AccountInvalid(one.name, "missing")
+                values[one.name] = str(clean_value(one, answer))
+            except AccountInvalid as exc:
+                # Told at once, so that what was typed before need not be typed again.
+                _tell_bad(console, exc)
+            else:
+                break
+
+
+def _tell_bad(console: Console, exc: AccountInvalid) -> None:
+    why = console.say(f"account.bad.{exc.reason}")
+    console.note("cli.accounts.invalid", field=_label(console, exc.field), why=why)
 
 
 def _typed(console: Console, one: AccountField, offered: str | int | None) -> str:
@@ -193,7 +222,9 @@ def _secret(console: Console, kind: AccountKind, *, asks: bool) -> str:
 
     if asks:
         label = _label(console, secret_field(kind))
-        return typed(getpass.getpass, f"{label}: ").strip()
+        while not (secret := typed(getpass.getpass, f"{label}: ").strip()):
+            console.note("cli.accounts.secret_again")
+        return secret
     return sys.stdin.readline().rstrip("\r\n")
 
 

@@ -6,6 +6,7 @@ The real programs run in the cage against real servers; no secret stands in what
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,9 @@ import pytest
 from core.store.lock import engine_lock
 from tests.cli.conftest import Cli, Ran
 from tests.support import dav_server as dav
+from tests.support.executors import REPO
 from tests.support.mail_servers import HAS_DOVECOT, PASSWORD, USER, MailHost, mail_host
+from tests.support.processes import METNOS, Typist
 
 WRONG = "canary-sbagliata-3"
 needs_dovecot = [
@@ -165,3 +168,33 @@ def test_what_is_not_there_is_said(cli: Cli) -> None:
     assert unused.out.startswith("· ")
     assert "no program" in unused.out
     assert "Luna" in unknown.err
+
+
+class TestAtATerminal:
+    pytestmark = needs_dovecot
+
+    def test_what_cannot_be_is_asked_again_and_the_account_is_tried_at_once(
+        self, cli: Cli, host: MailHost
+    ) -> None:
+        cli.env(METNOS_LANG="it", PYTHONPATH=str(REPO), TERM="xterm")
+        cli("setup", "--non-interactive")
+        words = ("--set", "imap_safety=none", "--set", "smtp_safety=none")
+        for secret, says, status in ((WRONG, "✗", 1), (PASSWORD, "✓", 0)):
+            person = Typist(dict(os.environ), (*METNOS, "accounts", "add", "mail", "Casa", *words))
+            for asked, said in (
+                ("Indirizzo di posta: ", "ada"),
+                ("Indirizzo di posta: ", USER),
+                ("Server IMAP", "127.0.0.1"),
+                ("Porta IMAP", "a lot"),
+                ("Porta IMAP", str(host.imap_port)),
+                ("Server SMTP", "127.0.0.1"),
+                ("Porta SMTP", str(host.smtp_port)),
+                ("Password", ""),
+                ("Password", secret),
+            ):
+                person.until(asked)
+                person.type(f"{said}\n")
+            person.until(f"{says} «Casa»")
+
+            assert person.leave() == status
+            assert secret not in person.seen
