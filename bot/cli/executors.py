@@ -164,7 +164,11 @@ def sign(
     session: Session = ctx.obj
     from core.catalog.staging import sign_folder
 
-    source = Path(name).absolute() if os.sep in name else None
+    in_home = os.sep not in name and (session.settings.executors_dir / name).is_dir()
+    source = None if in_home else Path(name).absolute()
+    if source is not None and not source.is_dir():
+        session.console.note("cli.executors.nothing_to_sign", name=name)
+        return FAULT
     name = source.name if source else name
     version = sign_folder(session.settings, name, source=source, allow_downgrade=allow_downgrade)
     session.console.tell("cli.executors.signed", name=name, version=version)

@@ -36,13 +36,14 @@ def new(
     try:
         made = make(into, name)
     except CatalogError:
-        from core.vocabulary import OBJECTS, VERBS
+        from core.vocabulary import OBJECTS, QUALIFIERS, VERBS
 
         console.note("cli.executors.bad_name", name=name)
         console.note(
             "cli.executors.words",
             verbs=", ".join(sorted(VERBS)),
             objects=", ".join(sorted(OBJECTS)),
+            qualifiers=", ".join(sorted(QUALIFIERS)),
         )
         return BAD_SETTING
     except FileExistsError:

@@ -39,7 +39,7 @@ def list_turns(
         (
             turn.id[:_SHOWN_ID],
             f"{turn.started_at.astimezone(session.settings.zone):%Y-%m-%d %H:%M}",
-            turn.final_kind.value if turn.final_kind else turn.state,
+            _ended(console, turn),
             _on_one_line(_asked(console, turn)),
         )
         for turn in found
@@ -75,9 +75,8 @@ def _show(console: Console, settings: Settings, turn: StoredTurn, line: Mapping[
     when = console.texts.datetime(turn.started_at, console.lang, settings.metnos_tz)
     console.tell("cli.turns.head", id=turn.id, when=when)
     console.tell("cli.turns.request", text=_asked(console, turn))
-    kind = turn.final_kind.value if turn.final_kind else turn.state
     seconds = 0.0 if turn.ended_at is None else (turn.ended_at - turn.started_at).total_seconds()
-    console.tell("cli.turns.end", kind=kind, seconds=round(seconds, 1))
+    console.tell("cli.turns.end", kind=_ended(console, turn), seconds=round(seconds, 1))
     if line:
         console.tell(
             "cli.turns.cost",
@@ -93,6 +92,13 @@ def _show(console: Console, settings: Settings, turn: StoredTurn, line: Mapping[
     if turn.answer:
         console.line()
         console.line(turn.answer)
+
+
+def _ended(console: Console, turn: StoredTurn) -> str:
+    """How it ended, or what it waits for, in a word."""
+    open_ = "waiting" if turn.state == "suspended" else "running"
+    kind = turn.final_kind.value if turn.final_kind else open_
+    return console.say(f"console.kind.{kind}").lower()
 
 
 def _asked(console: Console, turn: StoredTurn) -> str:

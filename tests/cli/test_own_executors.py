@@ -83,3 +83,24 @@ def test_folder_that_is_wrong_is_refused_in_words(cli: Cli) -> None:
         assert "magic" in refused.err or "effect" in refused.err
     assert cli("executors", "test", "./nowhere").status == 1
     assert cli("executors", "test", "nowhere").status == 1
+
+
+def test_refused_name_gets_every_word_that_may_be(cli: Cli) -> None:
+    refused = cli("executors", "new", "get_numbers_random")
+
+    assert "get" in refused.err
+    assert "numbers" in refused.err
+    assert "pages" in refused.err, "a qualifier"
+
+
+def test_sign_takes_a_folder_by_its_bare_name_and_says_when_there_is_nothing(cli: Cli) -> None:
+    cli("setup", "--non-interactive")
+    cli("executors", "new", "read_texts_pages")
+
+    signed = cli("executors", "sign", "read_texts_pages")
+    nothing = cli("executors", "sign", "./read_numbers")
+
+    assert signed.status == 0
+    assert "read_texts_pages" in CatalogLoader.of(load_settings()).current().executors
+    assert nothing.status == 1
+    assert "./read_numbers" in nothing.err

@@ -55,7 +55,7 @@ def decode(data: bytes) -> dict[str, Any]:
     except RecursionError:
         raise BadOutput("too deep") from None
     except ValueError:
-        raise BadOutput("not one JSON document") from None
+        raise BadOutput("not one JSON document: nothing may be printed") from None
     if not isinstance(value, dict):
         raise BadOutput("not an object")
     return value
