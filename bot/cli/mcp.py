@@ -211,6 +211,8 @@ def with_servers(
         from core.catalog.foreign import clean
 
         console.note("cli.mcp.silent", why=clean(str(exc), most=300))
+        if isinstance(exc, LinkFailed) and exc.said:
+            console.note("cli.mcp.last_words", text=clean(exc.said, most=300))
         return FAULT
 
 

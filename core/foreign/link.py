@@ -26,11 +26,13 @@ _MOST_PAGES = 20
 
 class LinkFailed(Exception):
     """The server cannot be spoken with; the text says why, in English and without a secret.
-    `flooded`: it said more than it may."""
+    `flooded`: it said more than it may. `said`: the last a program wrote beside its answers, which
+    is a stranger's text, for the person at the terminal alone."""
 
     def __init__(self, detail: str, *, flooded: bool = False) -> None:
         super().__init__(detail)
         self.flooded = flooded
+        self.said = ""
 
 
 class ServerSaidNo(Exception):
@@ -72,6 +74,10 @@ class Link:
         except TimeoutError:
             await self.close(now=True)
             raise LinkFailed(f"no answer in {OPEN_S:g} s") from None
+        except LinkFailed as exc:
+            await self.close(now=True)
+            exc.said = self._meter.said
+            raise
         except BaseException:
             await self.close(now=True)
             raise

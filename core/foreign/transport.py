@@ -32,12 +32,14 @@ GRACE_S = 2.0
 
 
 class Meter:
-    """What a connection has brought since the last request, and why it ended."""
+    """What a connection has brought since the last request, why it ended, and the last line that
+    the program wrote beside its answers."""
 
     def __init__(self) -> None:
         self.left = MAX_FLOOD_BYTES
         self.ended = ""
         self.flooded = False
+        self.said = ""
 
     def refill(self) -> None:
         self.left = MAX_FLOOD_BYTES
@@ -121,7 +123,7 @@ async def over_pipes(
     tasks = [
         asyncio.create_task(read()),
         asyncio.create_task(write()),
-        asyncio.create_task(_log_errors(process.stderr, argv[0], secrets)),
+        asyncio.create_task(_log_errors(process.stderr, argv[0], secrets, meter)),
     ]
     try:
         yield incoming, outgoing
@@ -139,6 +141,8 @@ async def _end(process: asyncio.subprocess.Process, tasks: Sequence[asyncio.Task
     # What it left behind is of its group.
     end_group(process.pid)
     await process.wait()
+    # The last of them reads what it still had to say.
+    await asyncio.wait(tasks[-1:], timeout=1)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -154,7 +158,7 @@ def end_group(group: int) -> None:
 
 
 async def _log_errors(
-    stream: asyncio.StreamReader | None, name: str, secrets: Collection[str]
+    stream: asyncio.StreamReader | None, name: str, secrets: Collection[str], meter: Meter
 ) -> None:
     """What the program says beside its answers, bounded and without secrets."""
     assert stream is not None  # noqa: S101
@@ -163,9 +167,11 @@ async def _log_errors(
         told += 1
         if told <= _MOST_ERRORS:
             text = mask_values(data.decode("utf-8", "replace"), [s for s in secrets if s])
+            text = redact(text)
+            meter.said = (text.strip().splitlines() or [meter.said])[-1][:_MOST_ERROR]
             log.info(
                 "server wrote errors",
-                extra={"server": Path(name).name, "errors": redact(text)[:_MOST_ERROR]},
+                extra={"server": Path(name).name, "errors": text[:_MOST_ERROR]},
             )
 
 

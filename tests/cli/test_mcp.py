@@ -90,6 +90,7 @@ def test_the_doctor_says_what_runs_outside_the_cage(cli: Cli, server: Path) -> N
         (("add", "raw", "https://user:pass@host.example/mcp"), 2, "without name and password"),
         (("add", "raw", "--env", "NO_SUCH_91", "--", "true"), 2, "NO_SUCH_91"),
         (("add", "raw", "--", "true"), 1, "does not answer"),
+        (("add", "raw", "--", "sh", "-c", "echo which folder >&2"), 1, "which folder"),
         (("add", "raw", "http://127.0.0.1:9/mcp"), 1, "does not answer"),
         (("approve", "raw", "echo", "--effect", "pure"), 1, "no server"),
         (("show", "raw"), 1, "no server"),
