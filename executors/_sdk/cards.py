@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MOST_LINES = 500
-MOST_VALUES = 20
+MOST_VALUES = 200
 MAX_VALUE = 500
 _CARD = re.compile(r"(?ims)^BEGIN:VCARD[ \t]*\r?$(.*?)^END:VCARD[ \t]*\r?$")
 _FOLD = re.compile(r"\r?\n[ \t]")

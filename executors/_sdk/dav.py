@@ -47,6 +47,7 @@ MAX_COLLECTIONS = 50
 MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _GONE = frozenset({404, 410})
+_FELL_OVER = frozenset({500, 502, 504})
 _SPACES = (
     'xmlns:D="DAV:" xmlns:C="urn:ietf:params:xml:ns:caldav" '
     'xmlns:A="urn:ietf:params:xml:ns:carddav"'
@@ -213,7 +214,7 @@ class Dav:
 
     def delete(self, resource: Resource) -> None:
         """Delete this very version; one that is gone is gone. Raises `changed_since`."""
-        status, _, _ = self._send("DELETE", resource.href, {"If-Match": resource.version})
+        status, _, _ = self._told("DELETE", resource.href, {"If-Match": resource.version})
         if status == 412:
             if self._look(resource.href) is None:
                 return
@@ -223,11 +224,27 @@ class Dav:
 
     def _put(self, href: str, text: str, condition: Mapping[str, str]) -> str | None:
         headers = {"Content-Type": self._kind.media_type, **condition}
-        status, got, _ = self._send("PUT", href, headers, text.encode())
+        status, got, _ = self._told("PUT", href, headers, text.encode())
         if status == 412:
             return None
         self._check(status, href)
         return got.get("etag", "") or self._version(href)
+
+    def _told(
+        self, method: str, href: str, headers: Mapping[str, str], content: bytes | None = None
+    ) -> tuple[int, httpx.Headers, bytes]:
+        """Tell the server to change something. Raises `Failure`, unsure where it may have done it
+        all the same: it went away afterwards, or fell over."""
+        try:
+            status, got, body = self._send(method, href, headers, content)
+            if status in _FELL_OVER:
+                self._check(status, href)
+        except Failure as failure:
+            reached = not isinstance(failure.__cause__, (httpx.ConnectError, httpx.ConnectTimeout))
+            if reached and failure.code in {"network", "timeout", "http_status"}:
+                raise failure.unsure() from failure.__cause__
+            raise
+        return status, got, body
 
     # -- speaking ---------------------------------------------------------------------------------
 

@@ -142,6 +142,17 @@ def _inline(element: Any) -> str:
     return "".join(pieces)
 
 
+# A sign beyond the first 65 536 is written as two numbers, each with what older programs show.
+_RTF_PAIR = re.compile(r"\\u(-?\d{1,5})(?:\\'[0-9a-fA-F]{2}|[?_ ])?\s*\\u(-?\d{1,5})(?!\d)")
+
+
+def _one_sign(match: re.Match[str]) -> str:
+    high, low = (int(number) % 65_536 for number in match.groups())
+    if not (0xD800 <= high < 0xDC00 <= low < 0xE000):
+        return match[0]
+    return f"\\u{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)}"
+
+
 def _from_rtf(data: bytes) -> str:
     from striprtf.striprtf import rtf_to_text
 
@@ -149,7 +160,7 @@ def _from_rtf(data: bytes) -> str:
         raise Failure("damaged", "this is no RTF")
     try:
         convert: Callable[..., str] = rtf_to_text
-        text = convert(data.decode("ascii", "replace"), errors="replace")
+        text = convert(_RTF_PAIR.sub(_one_sign, data.decode("ascii", "replace")), errors="replace")
     except (ValueError, IndexError, KeyError, LookupError, RecursionError) as exc:
         raise Failure("damaged", f"no readable RTF: {type(exc).__name__}") from exc
     return text

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import calendar
 import hashlib
+import math
 import re
 import warnings
 from datetime import UTC, date, datetime, time, timedelta
@@ -35,6 +36,11 @@ _REPEATS = re.compile(r"(?im)^(?:RRULE|RDATE|RECURRENCE-ID|DURATION)[;:]")
 _TZID = re.compile(r"(?im)^TZID[^:\n]*:(.*)$")
 _RULE = re.compile(r"(?im)^RRULE[^:\n]*:(.*)$")
 _FOLD = re.compile(r"\r?\n[ \t]")
+# How often a rule comes round a day; those that come round by the second are not worked out.
+_A_DAY = {"YEARLY": 1, "MONTHLY": 1, "WEEKLY": 1, "DAILY": 1, "HOURLY": 24, "MINUTELY": 1440}
+_RARE = {"BYSECOND", "BYYEARDAY", "BYWEEKNO", "BYSETPOS"}
+_TIMES = ("BYHOUR", "BYMINUTE", "BYSECOND")
+_MOST_STEPS = 60_000
 
 
 class Occurrence:
@@ -111,7 +117,7 @@ class Text:
         self, uid: str, blocks: list[str], start: datetime, end: datetime, zone: ZoneInfo
     ) -> Iterator[Occurrence]:
         # Which of the components breaks a rule of recurrence is not told: without it, once more.
-        blocks = [block if _is_sane(block) else _without_rule(block) for block in blocks]
+        blocks = [b if _is_sane(b, end) else _without_rule(b) for b in blocks]
         parsed = self._parsed(blocks)
         repeats = any(repeats_in(event) for event in parsed.walk("VEVENT"))
         if not repeats:
@@ -122,11 +128,21 @@ class Text:
                     one.uid = uid
                     yield one
             return
-        query = recurring_ical_events.of(parsed, skip_bad_series=True)
-        for event in query.between(start, end)[:MOST_EVENTS]:
+        for event in self._times(blocks, parsed, start, end)[:MOST_EVENTS]:
             one = Occurrence(event, zone, repeats=True)
             one.uid = uid
             yield one
+
+    def _times(
+        self, blocks: list[str], parsed: icalendar.Calendar, start: datetime, end: datetime
+    ) -> list[Any]:
+        """The times of a series. One whose exceptions cannot be read is told with all its times:
+        better one too many than none. Raises one of `BROKEN`."""
+        try:
+            return list(recurring_ical_events.of(parsed).between(start, end))
+        except BROKEN:
+            whole = [_without_rule(block, "EXDATE|EXRULE") for block in blocks]
+            return list(recurring_ical_events.of(self._parsed(whole)).between(start, end))
 
     def _parsed(self, blocks: Sequence[str]) -> icalendar.Calendar:
         try:
@@ -229,21 +245,28 @@ def _lies_outside(blocks: Sequence[str], start: datetime, end: datetime) -> bool
     return first > high or max(last, first) < low
 
 
-def _is_sane(block: str) -> bool:
-    """Whether working out a rule comes to an end in good time."""
-    for rule in _RULE.findall(_FOLD.sub("", block)):
+def _is_sane(block: str, until: datetime) -> bool:
+    """Whether working out a rule up to a moment comes to an end in good time."""
+    flat = _FOLD.sub("", block)
+    for rule in _RULE.findall(flat):
         parts = dict(part.partition("=")[::2] for part in rule.strip().upper().split(";"))
-        if parts.get("FREQ") not in {"DAILY", "WEEKLY", "MONTHLY", "YEARLY"}:
+        a_day = _A_DAY.get(parts.get("FREQ", ""))
+        interval = parts.get("INTERVAL", "1").strip("+")
+        if a_day is None or not interval.isdigit() or not int(interval):
             return False
-        if not parts.get("INTERVAL", "1").strip("+").isdigit() or not int(
-            parts.get("INTERVAL", "1")
-        ):
-            return False
-        rare = {"BYSECOND", "BYMINUTE", "BYHOUR", "BYYEARDAY", "BYWEEKNO", "BYSETPOS"}
-        if rare & set(parts) and parts["FREQ"] in {"DAILY", "WEEKLY"}:
+        if _RARE & set(parts) and parts["FREQ"] not in {"MONTHLY", "YEARLY"}:
             return False
         if not _has_a_day(parts.get("BYMONTH", ""), parts.get("BYMONTHDAY", "")):
             return False
+        times = [len(parts[name].split(",")) for name in _TIMES if name in parts]
+        if times or a_day > 1:
+            began = _DAY.search(flat)
+            try:
+                days = (until.date() - date.fromisoformat(began[2] if began else "")).days + 2
+            except ValueError:
+                return False
+            if max(days, 0) * a_day * math.prod(times) / int(interval) > _MOST_STEPS:
+                return False
     return True
 
 
@@ -260,9 +283,9 @@ def _has_a_day(months: str, days: str) -> bool:
         return False
 
 
-def _without_rule(block: str) -> str:
+def _without_rule(block: str, names: str = "RRULE|RDATE|EXRULE") -> str:
     flat = _FOLD.sub("", block)
-    return re.sub(r"(?im)^(?:RRULE|RDATE|EXRULE)[;:].*\n?", "", flat)
+    return re.sub(rf"(?im)^(?:{names})[;:].*\n?", "", flat)
 
 
 def _line(value: Any) -> str:

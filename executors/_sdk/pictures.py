@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import warnings
 from contextlib import suppress
+from datetime import datetime
 
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
@@ -46,27 +47,30 @@ def _photograph(exif: Image.Exif) -> dict[str, Any]:
     own = exif.get_ifd(ExifTags.IFD.Exif)
     taken = str(own.get(ExifTags.Base.DateTimeOriginal) or exif.get(ExifTags.Base.DateTime) or "")
     date, _, time = taken.strip("\0 ").partition(" ")
-    if len(date) == 10 and date[:4].isdigit() and date[:4] != "0000":
-        found["taken"] = f"{date.replace(':', '-')}T{time}" if time else date.replace(":", "-")
+    said = f"{date.replace(':', '-')}T{time}" if time else date.replace(":", "-")
+    with suppress(ValueError):  # many clocks were never set, and some tell what no clock does
+        datetime.fromisoformat(said)
+        found["taken"] = said
     names = [str(exif.get(tag) or "").strip("\0 ") for tag in (271, 272)]  # maker, model
     # Many models repeat their maker's name.
     camera = names[1] if names[0] and names[1].startswith(names[0]) else " ".join(names).strip()
     if camera:
         found["camera"] = camera[:120]
     place = exif.get_ifd(ExifTags.IFD.GPSInfo)
-    lat, lon = _degrees(place.get(2), place.get(1)), _degrees(place.get(4), place.get(3))
-    if lat is not None and lon is not None:
+    lat = _degrees(place.get(2), place.get(1), 90)
+    lon = _degrees(place.get(4), place.get(3), 180)
+    if lat is not None and lon is not None and (lat, lon) != (0, 0):  # no place was found there
         found |= {"lat": lat, "lon": lon}
     return found
 
 
-def _degrees(parts: Any, side: Any) -> float | None:
+def _degrees(parts: Any, side: Any, most: int) -> float | None:
     try:
         degrees, minutes, seconds = (float(part) for part in parts)
     except (TypeError, ValueError, ZeroDivisionError):
         return None
     value = degrees + minutes / 60 + seconds / 3600
-    if value != value or abs(value) > 180:
+    if value != value or not 0 <= value <= most:
         return None
     return round(-value if str(side)[:1] in {"S", "W"} else value, 6)
 

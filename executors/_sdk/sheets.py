@@ -129,5 +129,7 @@ def as_value(value: Any) -> Any:
     if isinstance(value, (dt.date, dt.time)):
         return value.isoformat()
     if isinstance(value, dt.timedelta):
-        return str(value)
+        seconds = round(value.total_seconds())
+        minutes, hours = abs(seconds) // 60 % 60, abs(seconds) // 3600
+        return f"{'-' if seconds < 0 else ''}{hours}:{minutes:02d}:{abs(seconds) % 60:02d}"
     return value

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from executors._sdk import agenda_back, ics, ics_edit
 from executors._sdk.agenda import EventId, agenda_of, scope_fields
 from executors._sdk.moments import read_moment
-from executors._sdk.result import Failure, done, failed_item, from_exception, item
+from executors._sdk.result import Failure, done, failed_by, from_exception, item
 from executors._sdk.windows import NoWindow
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ def run(call: Call) -> dict[str, Any]:
             failed = from_exception(exc)
             if failed is None:
                 raise
-            entries.append(failed_item(failed.code, failed.detail, id=str(one)))
+            entries.append(failed_by(failed, id=str(one)))
         if len(ids) > 1:
             call.progress(number, len(ids))
     return done(entries)
@@ -91,7 +91,7 @@ def _foresee(
     end = changes.get("end") or ics_edit.ended(start, (old.start, old.end))
     since, until = ics.as_moment(start, zone), ics.as_moment(end, zone)
     # Some events have no length; nobody may be given one that ends before it begins.
-    if until < since or (until == since and "end" in changes):
+    if until < since or (until == since and call.args.get("end")):
         raise Failure("invalid_args", "end: it lies before the start")
     scope = "occurrence" if key else "series" if one.key else "event"
     fields: dict[str, Any] = {

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from executors._sdk import ics, ics_edit
 from executors._sdk.agenda import EventId, agendas, uid_for
 from executors._sdk.moments import read_moment
-from executors._sdk.result import Failure, done, failed_item, from_exception, item
+from executors._sdk.result import Failure, done, failed_by, from_exception, item
 from executors._sdk.windows import NoWindow
 
 TYPE_CHECKING = False
@@ -50,7 +50,7 @@ def run(call: Call) -> dict[str, Any]:
                 failed = from_exception(exc)
                 if failed is None or len(new) == 1:
                     raise
-                entries.append(failed_item(failed.code, failed.detail, summary=one.summary))
+                entries.append(failed_by(failed, summary=one.summary))
             if len(new) > 1:
                 call.progress(number, len(new))
     return done(entries)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from executors._sdk import agenda_back, ics, ics_edit
 from executors._sdk.agenda import EventId, agenda_of, scope_fields
-from executors._sdk.result import Failure, done, failed_item, from_exception, item
+from executors._sdk.result import Failure, done, failed_by, from_exception, item
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,4 +128,4 @@ def _label(kept: Kept, key: str, agenda: Agenda | FileAgenda) -> str:
 
 
 def _failed(failed: Failure, one: EventId) -> dict[str, Any]:
-    return failed_item(failed.code, failed.detail, id=str(one), summary=one.place)
+    return failed_by(failed, id=str(one), summary=one.place)

@@ -34,10 +34,13 @@ def run(call: Call) -> dict[str, Any]:
     zone = ZoneInfo(call.tz)
     start, end = _window(call, zone)
     minutes = int(call.args.get("duration_minutes") or MINUTES)
-    found, unreadable, unreached, _ = all_between(call, start, end)
+    found, unreadable, unreached, is_more = all_between(call, start, end)
     if unreached:
         # What is not known to be free is not offered as free.
         raise Failure("network", "not every calendar could be read", host=", ".join(unreached))
+    if is_more:
+        raise Failure("too_many", "more events than are read: ask for a shorter time",
+                      count=len(found), limit=len(found))  # fmt: skip
     busy = [f.one.span(zone) for f in found if f.one.busy and not f.one.all_day]
     free: list[dict[str, Any]] = []
     truncated = False
