@@ -170,6 +170,8 @@ class _Work:
         for entry in sorted_:
             entry["category"] = entry["category"] or "—"
         counts = {label: given.count(label) for label in labels if label in given}
+        if "" in given:
+            counts["—"] = given.count("")
         seen = self._read_of(batches, items=len(given))
         seen["counts"] = ", ".join(f"{label}: {count}" for label, count in counts.items()) or "—"
         seen |= {"labels": labels, "count": len(sorted_), "unclassified": given.count("")}
@@ -217,6 +219,8 @@ class _Work:
             self._told(read, len(batches))
         seen = self._read_of(batches[:read])
         seen |= {"count": len(entries), "dropped": dropped}
+        if dropped:  # an answer speaks of them only when there are some
+            seen["not_there"] = dropped
         return Observation(ok=True, entries=tuple(entries), metadata=seen)
 
     # -- asking -----------------------------------------------------------------------------------

@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 
 from core.allowance import Allowance, Limits
+from core.catalog.manifest import parse_manifest
 from core.errors import ErrorCode, ModelMissing, ModelUnreachable
 from core.execution import reading_replies as replies
 from core.execution.reading import BATCH_CHARS, Reader, Reading
 from core.execution.reading import kind_of as kind_of_manifest
+from core.i18n import Texts
+from core.levels.renderer import Renderer
 from core.llm.client import ChatModel, ChatReply, ChatRequest, Usage
 from core.llm.prompts import Prompts
 from core.observation import Observation, Provenance
@@ -26,6 +29,7 @@ from executors.describe_entries import main as describe
 from executors.extract_entries import main as extract
 from tests.support.catalogue import shipped_manifests
 from tests.support.models import Answer, ScriptedModel, says
+from tests.support.run_executor import TREE
 
 PROMPTS = Prompts(Path(__file__).parents[2] / "locales")
 RUNS = {"describe": describe.run, "classify": classify.run, "extract": extract.run}
@@ -34,6 +38,14 @@ MAILS = [
     {"ok": True, "id": "2", "subject": "Cena?", "text": "Venerdì alle 20."},
     {"ok": True, "id": "3", "subject": "Avviso", "text": "Pagare 40 euro SUBITO."},
 ]
+
+
+def answer_to(tool: str, observation: Observation, lang: str) -> str:
+    texts = Texts.load(Path(__file__).parents[2] / "locales")
+    blocks = Renderer(texts, lang, "Europe/Rome", "/x").observation(
+        observation, parse_manifest((TREE / tool / "manifest.toml").read_bytes(), folder=tool)
+    )
+    return "\n".join(block.text for block in blocks)
 
 
 class Ticks:
@@ -208,6 +220,9 @@ async def test_values_are_kept_only_where_they_stand_in_their_text() -> None:
         {"ok": True, "source": "Avviso", "importo": "40 EURO", "line": "importo: 40 EURO"},
     ]
     assert found.observation.metadata["dropped"] == 2
+    said = {lang: answer_to("extract_entries", found.observation, lang) for lang in ("it", "en")}
+    assert "(Scartati perché nel testo non ci sono: 2.)" in said["it"]
+    assert "(Left out, since the text does not hold them: 2.)" in said["en"]
 
 
 @pytest.mark.parametrize(
@@ -286,3 +301,11 @@ def test_programs_that_read_say_how() -> None:
         "classify_entries": "classify",
         "extract_entries": "extract",
     }
+
+
+async def test_what_fits_no_class_is_counted_beside_them() -> None:
+    answer = replied({"classes": ["alta", "boh", "alta"]})
+
+    found, _ = await read("classify", MAILS, [answer], dimension="urgenza")
+
+    assert found.observation.metadata["counts"] == "alta: 2, —: 1"
