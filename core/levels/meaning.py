@@ -28,9 +28,12 @@ MAX_CHARS = 600
 
 _TO_SOMETHING = frozenset(
     """delete cancel empty move copy rename add send forward reply open close download upload save
-    print share mark flag edit update archive enable disable""".split()
+    print share mark flag edit update archive enable disable read""".split()
 )
 """Deeds that say nothing where nothing is named: `delete it` may be anything."""
+
+_NOUNS = frozenset({"draft", "spam"})
+"""Traits that name something: `delete the drafts`."""
 
 ValueKind = Literal["url", "mail", "path", "number", "quoted", "name", "word"]
 
@@ -94,7 +97,8 @@ class Meaning:
         traits = self.traits if self.values else set(self.traits) - _TOO_LITTLE
         if self.moving or not (self.deeds or self.things or traits):
             return ""
-        if not (self.things or self.values or traits) and _TO_SOMETHING.issuperset(self.deeds):
+        acts = bool(self.deeds) and _TO_SOMETHING.issuperset(self.deeds)
+        if acts and not (self.things or self.values) and _NOUNS.isdisjoint(traits):
             return ""
         said = [f"{v.role}:{text}" for v, text in zip(self.values, values, strict=True)]
         return "|".join(" ".join(part) for part in (self.deeds, self.things, self.traits, said))

@@ -94,6 +94,9 @@ def _spelt(raw: str, words: MeaningWords) -> str:
     word = fold(raw)
     found = spelt(word, raw, words)
     other = found != word and found[:-2] == word[:-2] and _JOINED.issuperset({word[-2:]})
+    to_them = _TO_THEM.fullmatch(word)
+    if to_them is not None and to_them["whom"] != "le" and _is_asked(to_them["verb"], words):
+        return word
     return word if other else found
 
 
@@ -155,7 +158,14 @@ _TELLS = re.compile(
     r"(?:mostra|leggi|manda|invia|inoltra|scrivi|spedisci|racconta|ricorda|comunica|di|da|elenca"
     r"|gira|rispondi|passa|traduci|riassumi)(?P<whom>gli|glie(?:lo|la|li|le|ne)|le|ci)"
 )
+_TO_THEM = re.compile(r"(?P<verb>\w{2,}[aeir])(?P<whom>gli|glie(?:lo|la|li|le|ne)|le)")
 _TO_US = frozenset({"mostraci", "dacci", "dicci", "leggici", "elencaci"})
+
+
+def _is_asked(word: str, words: MeaningWords) -> bool:
+    """Whether a word is a verb in which something is asked for."""
+    phrase = words.at([word], 0)
+    return phrase is not None and phrase.kind in {"action", "little", "aside"}
 
 
 def _whom(texts: Sequence[str], at: int) -> str | None:
@@ -165,7 +175,10 @@ def _whom(texts: Sequence[str], at: int) -> str | None:
     if word == "them" and (after in _ARTICLES or before in {"remind", "tell", "ask"}):
         return "to_them"
     if (match := _TELLS.fullmatch(word)) is None or word in _TO_US:
-        return None
+        joined = _TO_THEM.fullmatch(word)
+        if joined is None or (joined["whom"] == "le" and after not in _ARTICLES):
+            return None
+        return f"to_{joined['whom'][:3]}" if _is_asked(joined["verb"], load_words()) else None
     if match["whom"] == "le" and after not in _ARTICLES:
         return None  # `mandale`: them
     return f"to_{match['whom'][:3]}"
@@ -221,7 +234,14 @@ _TO_WHOM = frozenset("me him her us them it the my this that these those a an ev
 
 def _is_letter_verb(run: Sequence[_Word], at: int) -> bool:
     """`email her the list`: a noun that opens an order is what is done."""
-    if run[at].text not in {"email", "text", "message", "mail", "contact"} or at + 1 == len(run):
+    if run[at].text not in {
+        "email",
+        "text",
+        "message",
+        "mail",
+        "contact",
+        "invite",
+    } or at + 1 == len(run):
         return False
     opens = at == 0 or run[at - 1].text in {"please", "and", "to", "then", "just", "you", "not"}
     return opens and (run[at + 1].text in _TO_WHOM or run[at + 1].raw[:1].isupper())
