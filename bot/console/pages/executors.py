@@ -23,6 +23,7 @@ class Program:
     name: str
     version: str
     author: str
+    head: str
     description: str
     lifecycle: str
     effect: str
@@ -74,6 +75,7 @@ def program_of(executor: LoadedExecutor, lang: str) -> Program:
         name=manifest.name,
         version=manifest.version,
         author=manifest.author,
+        head=manifest.head(lang),
         description=manifest.description.get(lang, ""),
         lifecycle=manifest.lifecycle,
         effect=manifest.effect.value,
