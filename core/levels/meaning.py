@@ -298,8 +298,10 @@ class _Reader:
         self._rest()
 
     def _known(self, kind: str, piece: Piece) -> None:
-        if kind == "action" and self._after_show and self._and == self._draft.place - 1:
-            self._draft.trait("show_and", "")
+        if kind == "action":
+            if self._after_show and self._and == self._draft.place - 1:
+                self._draft.trait("show_and", "")
+            self._and = -9  # `and sort them by name` joins deeds
         if kind in {"thing", "trait"} and self._draft.things and self._is_joined():
             self.note("and")
         if kind == "thing" and self._role == "by" and self._is_for(piece):

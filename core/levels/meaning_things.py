@@ -79,6 +79,8 @@ def settle_things(draft: Draft) -> None:
         drop(traits, "how", "nice")
         if "temperature" in names:
             drop(things, "weather")
+    if names == {"song"} and not draft.deeds and all(n == "n" for _, n in draft.numbers()):
+        rename(things, {"song": "music"})  # to list the songs
     if "time" in names:
         drop(things, "clock_item")
     if "battery" in names:
