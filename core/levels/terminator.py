@@ -269,7 +269,7 @@ class Terminator:
 def _changed(record: StepRecord) -> list[str]:
     """What a changing step names: its items that worked, else what its preview announced."""
     entries = [e for e in record.observation.entries or () if e.get("ok") is not False]
-    names = [_name(entry) for entry in entries]
+    names = [_name(entry) for entry in entries if entry.get("unchanged") is not True]
     if not any(names) and record.preview is not None:
         names = [str(target) for target in record.preview.get("targets", ())]
     return [name for name in names if name]

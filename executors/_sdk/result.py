@@ -95,7 +95,8 @@ def done(
 
     Adds `count`, `ok_count` and `failed_count` to the metadata of entries. When there are entries
     and none worked the whole call failed, with the error of the first one. One that nobody knows
-    about (`failed_by`) makes the effects of the whole call unknown.
+    about (`failed_by`) makes the effects of the whole call unknown; where all that worked are
+    marked `unchanged`, since everything was as wanted, it had none.
     """
     result: dict[str, Any] = {"ok": True}
     if entries is not None:
@@ -114,8 +115,11 @@ def done(
             first["params"] = {**named, **(first.get("params") or {})}
             result["ok"] = False
             result["error"] = first
+        worked = [entry for entry in listed if entry.get("ok") is not False]
         if any(entry.get("unsure") is True for entry in failed):
             metadata["effects"] = "unknown"
+        elif worked and all(entry.get("unchanged") is True for entry in worked):
+            metadata["effects"] = "none"
     if content is not None:
         result["content"] = content
     if metadata:

@@ -23,7 +23,8 @@ def run(call: Call) -> dict[str, Any]:
         try:
             place = _place(call, path)
             made = make_folders(place)
-            entries.append(item(path=place.path, created=bool(made), made=len(made)))
+            as_was = {} if made else {"unchanged": True}
+            entries.append(item(path=place.path, created=bool(made), made=len(made), **as_was))
         except (OSError, Failure) as exc:
             entries.append(_failed(path, exc))
     new = sum(entry.get("made", 0) for entry in entries)

@@ -133,6 +133,8 @@ def _extract(call: Call, path: object, taken: set[str]) -> dict[str, Any]:
             with folder(target.parent) as parent:
                 os.mkdir(name, 0o777, dir_fd=parent)
             written, size, left_out, first = _unpack(call, archive, making_of, len(members))
+            if left_out and not written:
+                raise Failure("damaged", "nothing of what is packed in it may be unpacked")
             rename(making_of, target)
         except BaseException:
             with suppress(OSError, Failure):

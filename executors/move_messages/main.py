@@ -30,6 +30,8 @@ def run(call: Call) -> dict[str, Any]:
             return missing(gone)
         target = box.find_folder(call.args["folder"])
         more = {"made": True} if target is None else {}
+        if target == folder:
+            more["unchanged"] = True
         target = target or box.make_folder(call.args["folder"])
         if target != folder:
             box.move([name.uid for name in there], target)

@@ -26,7 +26,8 @@ def run(call: Call) -> dict[str, Any]:
         }
         if added:
             return wanted, facts
-        return None, {"ok": True, "path": wanted.place.path, "created": False, **facts}
+        as_was = {"ok": True, "path": wanted.place.path, "created": False, "unchanged": True}
+        return None, {**as_was, **facts}
 
     return done([lists.changed(call, change)])
 
