@@ -107,6 +107,8 @@ class ErrorCode(StrEnum):
     CERTIFICATE_EXPIRED = "certificate_expired"
     UNSUPPORTED = "unsupported"
     UNSUPPORTED_FORMAT = "unsupported_format"
+    SAME_FORMAT = "same_format"
+    NO_SHARED_FIELD = "no_shared_field"
     SERIES_STAYS = "series_stays"
     MACHINE_SILENT = "machine_silent"
     # taking back

@@ -26,7 +26,7 @@ def keys_of(first: Entries, second: Entries, wanted: Sequence[Any] | None) -> li
 
     Best is a usual name or the first column that some entries of both lists have alike, and by
     which no two entries of one list are the same. Raises `Failure(unknown_field)` for a wanted
-    one that neither list has, and when the lists share no field.
+    one that neither list has, `Failure(no_shared_field)` when the lists share none.
     """
     both = [*first, *second]
     if wanted:
@@ -41,7 +41,7 @@ def keys_of(first: Entries, second: Entries, wanted: Sequence[Any] | None) -> li
     shared.sort(key=lambda name: _NAMING.index(name) if name in _NAMING else len(_NAMING))
     if not shared:
         known = ", ".join(others[:20])
-        raise Failure("unknown_field", "the lists share no field", field=mine[0], fields=known)
+        raise Failure("no_shared_field", "the lists share no field", field=mine[0], fields=known)
     meeting = [name for name in shared if _meet(first, second, name)]
     apart = [n for n in meeting if _is_unique(first, n) and _is_unique(second, n)]
     # A path says where as well as what: two folders share none.

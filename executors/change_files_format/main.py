@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _SHEETS = ("xlsx", "ods", "csv", "tsv")
 _SHEETS_READ = (*_SHEETS, "xls", "xlsm", "xlsb")
 _PICTURES = ("jpg", "jpeg", "png", "webp", "gif", "bmp", "tiff", "tif")
+# Read, and named by their other name.
+_SPELT_OTHERWISE = frozenset({"jpeg", "tif"})
 _TEXTS = ("md", "markdown", "txt")
 _DOCUMENTS_READ = ("docx", "odt", "rtf")
 _DOCUMENTS = ("docx", "html", "md", "txt")
@@ -73,7 +75,7 @@ def _converted(call: Call, path: object, taken: set[str]) -> tuple[Place, making
     stem, dot, ext = source.name.rpartition(".")
     ext = ext.lower() if dot and stem else ""
     if ext == wanted:
-        raise Failure("already_exists", f"it is {wanted} already")
+        raise Failure("same_format", f"it is {wanted} already", format=wanted)
     with opened(source) as (fd, info):
         data = _made(call, source, fd, info.st_size, ext, wanted)
     dest = call.args.get("dest")
@@ -118,7 +120,7 @@ def _formats_of(ext: str) -> list[str]:
         found = _SHEETS
     elif ext in _TEXTS or ext in _DOCUMENTS_READ:
         found = _DOCUMENTS
-    return [one for one in found if one != ext]
+    return [one for one in found if one not in {ext, *_SPELT_OTHERWISE}]
 
 
 def _sheet(call: Call, fd: int, size: int, ext: str, wanted: str, name: str) -> bytes:

@@ -21,7 +21,8 @@ _MOST_TOTALS = 8
 _BYTES = ("size", "bytes")
 # Numbers that number things are not added up.
 _NO_AMOUNT = frozenset(
-    {"id", "uid", "row", "line", "year", "anno", "code", "codice", "cap", "zip"}
+    """id uid row line year anno code codice cap zip telefono tel phone cellulare cell mobile fax
+    numero number iban piva interno ext""".split()
 )
 _EXACT = Context(prec=60)
 _SPANS = {
@@ -126,7 +127,7 @@ def _amounts(entries: Sequence[Mapping[str, Any]], by: str, call: Call) -> dict[
     """The fields whose every value is a number, and whether these have a decimal comma."""
     found: dict[str, bool] = {}
     for name in fields.field_names(entries, most=50):
-        if name == by or name.casefold() in _NO_AMOUNT:
+        if name == by or not _NO_AMOUNT.isdisjoint(values.fold(name).split()):
             continue
         present = [
             v for v in (fields.lookup(e, name) for e in entries) if not fields.is_missing(v)

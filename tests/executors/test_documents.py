@@ -412,7 +412,7 @@ def test_text_becomes_a_document_beside_it_and_back(tmp_path, to):
     [
         ("a.jpg", b"ciao", "png", "damaged"),
         ("a.csv", b"a,b\n", "docx", "unsupported_format"),
-        ("a.md", b"x", "md", "already_exists"),
+        ("a.md", b"x", "md", "same_format"),
         ("a.exe", b"x", "txt", "unsupported"),
         ("a.xlsx", b"x", "csv", "damaged"),
     ],

@@ -206,3 +206,12 @@ def test_repeated_ones_of_one_list_are_those_alike_in_everything():
 def test_answers_in_both_languages(name, args, italian, english):
     assert italian.replace(" \n", "\n") in said(name, args, "it").replace(" \n", "\n")
     assert english.replace(" \n", "\n") in said(name, args, "en").replace(" \n", "\n")
+
+
+@pytest.mark.parametrize("field", ["telefono", "Numero di telefono", "id", "phone"])
+def test_numbers_that_call_or_number_something_are_not_added_up(field):
+    rows = [{"nome": "Anna", field: "333001"}, {"nome": "Luca", field: "333002"}]
+
+    found = group.run(call({"entries": rows, "by": "nome"}))
+
+    assert all("total" not in entry and "totals" not in entry for entry in found["entries"])
