@@ -26,7 +26,7 @@ from core.accounts import (
 )
 from core.messages import FinalKind, TurnClosed
 from core.store import accounts, actors
-from tests.support.executors import manifest_toml, signed_executor
+from tests.support.executors import manifest_toml, prepare_home, signed_executor
 from tests.support.house import events_of, house_settings, inbound, open_scripted
 from tests.support.scripted_model import Rule, ScriptedModel
 
@@ -88,6 +88,7 @@ async def house_of(
 ) -> AsyncIterator[tuple[House, ScriptedModel]]:
     # Inner hosts are not open by themselves: an account is what opens one.
     settings = house_settings(tmp_path, metnos_private_hosts=())
+    prepare_home(settings.metnos_home)
     signed_executor(settings, reader(hint), CODE)
     rules = [
         Rule(user="posta", after=number, calls=[("read_messages", args)])

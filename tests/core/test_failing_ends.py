@@ -14,7 +14,7 @@ from core.messages import TurnClosed
 from core.store import effects, turns
 from core.store.faults import refuse
 from tests.core.test_questions import DELETE, asked, in_trash, note, press, said
-from tests.support.executors import manifest_toml, signed_executor
+from tests.support.executors import manifest_toml, prepare_home, signed_executor
 from tests.support.house import house_settings, open_scripted
 from tests.support.scripted_model import Rule
 
@@ -123,6 +123,7 @@ async def test_child_that_is_killed_before_the_rename_leaves_a_file_that_can_be_
     settings = house_settings(tmp_path)
     code = DIES.format(path=str(path), kept=str(kept))
     manifest = manifest_toml("write_texts", effect="checkable", top=TOP, right="fs:write")
+    prepare_home(settings.metnos_home)
     signed_executor(settings, manifest, code)
     rules = [
         Rule(user="scrivere", after=0, calls=[("write_texts", {})]),
@@ -152,6 +153,7 @@ def run(call):
 
 async def test_program_that_claims_a_cap_is_asked_about_by_nobody(tmp_path: Path) -> None:
     settings = house_settings(tmp_path)
+    prepare_home(settings.metnos_home)
     signed_executor(settings, manifest_toml("read_messages"), CLAIMS)
     rules = [
         Rule(user="posta", after=0, calls=[("read_messages", {})]),

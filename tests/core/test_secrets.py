@@ -20,7 +20,7 @@ from core.redaction import MASK, mask_values
 from core.store import actors, credentials
 from tests.core.test_questions import asked
 from tests.core.test_questions import said as said_by_id
-from tests.support.executors import manifest_toml, signed_executor
+from tests.support.executors import manifest_toml, prepare_home, signed_executor
 from tests.support.house import LOCAL, house_settings, open_scripted
 from tests.support.scripted_model import Rule, ScriptedModel
 
@@ -84,7 +84,8 @@ async def mail(
 ) -> AsyncIterator[tuple[House, ScriptedModel]]:
     """A house with one executor that takes secrets."""
     settings = house_settings(tmp_path)
-    if not (settings.metnos_home / "executors" / "read_messages").exists():
+    if not settings.metnos_home.exists():
+        prepare_home(settings.metnos_home)
         signed_executor(settings, manifest_toml("read_messages", args=ARGS), CODE)
     async with open_scripted(tmp_path, rules) as (house, model):
         yield house, model
