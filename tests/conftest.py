@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 
 import pytest
@@ -15,12 +14,6 @@ def reaped() -> Iterator[None]:
     """No process that a test started outlives it, nor is found running by the next one."""
     yield
     processes.end_all()
-
-
-def pytest_collection_finish() -> None:
-    """Eleven thousand tests stay until the end: nobody need look through them again and again."""
-    gc.collect()
-    gc.freeze()
 
 
 # Folders whose files are over soon. They come last, so that no worker has a long file at the end
