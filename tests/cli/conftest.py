@@ -14,6 +14,7 @@ import pytest
 
 from bot.cli import main
 from core.config import Settings
+from tests.support.executors import prepare_home
 from tests.support.scripted_model import Rule, ScriptedModel
 
 
@@ -68,6 +69,12 @@ def cli(
     root.handlers[:] = handlers
     root.setLevel(level)
     signal.signal(signal.SIGTERM, on_term)
+
+
+@pytest.fixture
+def prepared(cli: Cli) -> None:
+    """The home has its executors already: staging them is most of what a first command takes."""
+    prepare_home(cli.home)
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from tests.support.executors import REPO
 from tests.support.mail_servers import HAS_DOVECOT, PASSWORD, USER, MailHost, mail_host
 from tests.support.processes import METNOS, Typist
 
+pytestmark = pytest.mark.usefixtures("prepared")
+
 WRONG = "canary-sbagliata-3"
 needs_dovecot = [
     pytest.mark.filterwarnings("ignore:Session.login_data:DeprecationWarning"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -12,6 +13,8 @@ import pytest
 from core.store.lock import engine_lock
 from tests.cli.conftest import Cli
 from tests.support.scripted_model import Rule, ScriptedModel
+
+pytestmark = pytest.mark.usefixtures("prepared")
 
 Script = Callable[[Sequence[Rule]], ScriptedModel]
 TOKYO = [
@@ -61,6 +64,8 @@ def test_once_without_an_answer_leaves_with_1_and_names_the_error(
 
 
 def test_once_with_nothing_asked_is_a_usage_error(cli: Cli) -> None:
+    shutil.rmtree(cli.home)
+
     ran = cli("chat", "--once", "  ")
 
     assert ran.status == 2

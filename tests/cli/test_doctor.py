@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -25,6 +26,8 @@ from tests.cli.test_setup import telegram  # noqa: F401
 from tests.executors.json_server import Asked, Gone, json_server
 from tests.support.harness import Harness
 from tests.support.scripted_model import Rule, ScriptedModel
+
+pytestmark = pytest.mark.usefixtures("prepared")
 
 Script = Callable[[Sequence[Rule]], ScriptedModel]
 CALLS_TOOLS = [Rule(user="Tokyo", calls=[("get_now", {"place": "Tokyo"})])]
@@ -59,6 +62,8 @@ def test_doctor_of_a_sound_home_finds_nothing(cli: Cli, script: Script) -> None:
 
 
 def test_doctor_before_setup_says_to_set_up(cli: Cli) -> None:
+    shutil.rmtree(cli.home)
+
     found = checks(cli, "--offline")
 
     assert faults(found) == ["home"]

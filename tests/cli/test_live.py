@@ -16,6 +16,8 @@ from core.store.lock import LOCK_FILE
 from core.store.stores import open_stores
 from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.usefixtures("prepared")
+
 
 async def _note(home: Path, age: dt.timedelta, conflict: str | None = None) -> None:
     """As a running bot leaves it: the lock names this process, which lives."""

@@ -11,6 +11,8 @@ from core.catalog.loader import CatalogLoader
 from core.config import load_settings
 from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.usefixtures("prepared")
+
 
 @pytest.mark.parametrize("name", ["read_texts_pages", "write_texts_history"])
 def test_new_executor_is_made_tried_and_signed(cli: Cli, name: str) -> None:

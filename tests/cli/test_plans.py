@@ -19,6 +19,8 @@ from core.store.embedder_floors import Floor
 from core.store.observations import Observed
 from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.usefixtures("prepared")
+
 
 def teach(*texts: str) -> list[int]:
     """Rows of the host in a home that was never run."""

@@ -17,6 +17,8 @@ from tests.cli.test_processes import ROOT
 from tests.support.processes import Typist
 from tests.support.scripted_model import Rule, ScriptedModel
 
+pytestmark = pytest.mark.usefixtures("prepared")
+
 Script = Callable[[Sequence[Rule]], ScriptedModel]
 RULES = [
     Rule(user="cancella", after=0, calls=[("delete_files", {"paths": ["a.md"]})]),
