@@ -34,6 +34,20 @@ _HERE = re.compile(
     )(?!\w)"""
 )
 
+_WHERE = re.compile(
+    r"""(?x) ^\W* (?: (?:mi\s+)?(?:sai\s+(?:dire|dirmi)|dici|dimmi|dirmi|puoi\s+dirmi)\s+
+      | (?:can\s+you\s+)?tell\s+me\s+ | do\s+you\s+know\s+ )?
+    (?: dove\s+(?:sono|mi\s+trovo|siamo|ci\s+troviamo)
+    | in\s+(?:che|quale)\s+(?:via|strada|piazza|posto|zona|citta|paese|quartiere|indirizzo)
+      \s+(?:sono|mi\s+trovo|siamo|ci\s+troviamo)
+    | (?:qual\s+e\s+)?(?:la\s+mia\s+posizione|il\s+mio\s+indirizzo\s+attuale)
+    | where\s+(?:am\s+i|i\s+am|are\s+we|we\s+are)
+    | (?:what(?:\s+is|\s*s|s)?\s+)?my\s+(?:(?:current|exact)\s+)?(?:location|position)
+    | (?:what(?:\s+is|\s*s|s)?\s+)?the\s+address\s+(?:here|where\s+i(?:\s*m|\s+am)(?:\s+standing)?)
+    | (?:what|which)\s+(?:street|road|town|city|place|address)\s+am\s+i\s*(?:in|on|at)?
+    ) (?:\s+(?:adesso|ora|attuale|esattamente|di\s+preciso|now|right\s+now|exactly))* \W*$"""
+)
+
 
 class Source(StrEnum):
     """How a position became known: shared once, moving along, a named place, a typed address."""
@@ -85,6 +99,12 @@ def speaks_of_here(text: str) -> bool:
     """Whether a request is about the surroundings of whoever makes it: `near me`, `la farmacia
     più vicina`, `where am I`. Not when it says nearest to what."""
     return _HERE.search(fold(text).replace("'", " ")) is not None
+
+
+def asks_where(text: str) -> bool:
+    """Whether a request asks where the person is, and nothing else: `where am I?`, `in che via
+    sono?`."""
+    return _WHERE.search(fold(text).replace("'", " ")) is not None
 
 
 def _number(value: Any) -> float | None:

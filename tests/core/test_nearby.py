@@ -197,6 +197,23 @@ async def test_get_location_tells_a_fresh_position_and_asks_otherwise(
         assert (90 <= content["age_s"] < 150) if known else content["age_s"] < 60
 
 
+@pytest.mark.parametrize("text", ["in che via sono??", "where am I?"])
+async def test_where_the_person_is_needs_no_model(
+    tmp_path: Path, photon: PhotonServer, text: str
+) -> None:
+    async with open_scripted(
+        tmp_path, [], metnos_engine="metis", metnos_photon_url=photon.endpoint
+    ) as (house, model):
+        asked = await said(house, text)
+        told = await at(house, HERE)
+
+        assert isinstance(asked, TurnSuspended)
+        assert isinstance(told, TurnClosed)
+        assert told.final_kind is FinalKind.ANSWER
+        assert "44.6" in told.reply.plain
+        assert model.asked == []
+
+
 async def test_position_of_one_person_is_nothing_to_another(
     tmp_path: Path, photon: PhotonServer
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.positions import Position, read_position, speaks_of_here
+from core.positions import Position, asks_where, read_position, speaks_of_here
 
 NOW = datetime(2026, 3, 18, 9, tzinfo=UTC)
 
@@ -109,3 +109,27 @@ def test_request_for_the_surroundings_speaks_of_here(text: str) -> None:
 )
 def test_request_that_names_a_place_or_none_does_not(text: str) -> None:
     assert not speaks_of_here(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("dove sono?", True),
+        ("dove mi trovo adesso", True),
+        ("in che via sono??", True),
+        ("dimmi dove siamo", True),
+        ("la mia posizione attuale?", True),
+        ("where am I right now?", True),
+        ("what's my current location", True),
+        ("what's the address where I'm standing", True),
+        ("which street am I on?", True),
+        ("dove sono i miei file?", False),
+        ("dove sono le foto di Roma", False),
+        ("where am I in the queue", False),
+        ("where are we going tonight?", False),
+        ("send my location to Anna", False),
+        ("che tempo fa dove sono", False),
+    ],
+)
+def test_asking_where_one_is_and_nothing_else(text: str, where: bool) -> None:
+    assert asks_where(text) is where

@@ -19,6 +19,7 @@ from core.errors import CallRefused, ModelReplyInvalid
 from core.execution.context import TurnContext
 from core.execution.giving import wants_files
 from core.execution.undo_steps import UNDO_LAST_TURN, undo_and_rest
+from core.execution.whereabouts import GET_LOCATION
 from core.i18n import Texts
 from core.levels import briefing
 from core.levels.candidates import EVERYDAY, Candidates
@@ -32,12 +33,16 @@ from core.llm.client import ChatReply, ChatRequest, Message
 from core.llm.prompts import Prompts
 from core.llm.tiers import Role, Tiers
 from core.plan import FINAL_ANSWER, PIPES, Plan, Step, steps_used
+from core.positions import asks_where
 from core.turn_state import TurnState
 
 MOST_CANDIDATES = 40  # they cost no tokens: the schema is not in the prompt
 # Lines about tools, and their characters: with them a request stays below 2000 tokens.
 MOST_LISTED, MOST_CHARS = 60, 4600
 MOST_WORDS = 120  # tokens of an answer that no tool is needed for
+
+
+_ADDRESSES = "get_places"
 
 
 class MetisProposer:
@@ -66,10 +71,21 @@ class MetisProposer:
 
         A reply that is no plan is re-asked once. Raises `ModelError`.
         """
+        if asks_where(context.request):
+            return self._where(context)
         rest = undo_and_rest(context.request)
         if rest is not None:
             return await self._undo_first(context, rest, advice)
         return await self._whole(context, advice)
+
+    def _where(self, context: TurnContext) -> Proposal:
+        """Where the person is needs no model: their position, asked for if it is not known, and
+        what is there."""
+        names = self._candidates.best(context, k_max=MOST_CANDIDATES)
+        steps = [Step(GET_LOCATION, {})]
+        if _ADDRESSES in context.catalog.offered:
+            steps.append(Step(_ADDRESSES, {"coords": ["{{step1.coords}}"]}))
+        return Proposal(names, plan=Plan(tuple(steps)))
 
     async def _undo_first(self, context: TurnContext, rest: str, advice: str | None) -> Proposal:
         """Taking back is no model's to word: a step before, or, where the plan of the rest counts
