@@ -64,6 +64,7 @@ class Draft:
         self.words: dict[str, tuple[str, str]] = {}
         self.asides: set[str] = set()
         self.kinds: set[str] = set()
+        self._every = False
         self.asks = self.at_hand = self.singled = False
         self.last = ""
 
@@ -103,6 +104,7 @@ class Draft:
     def trait(self, name: str, lang: str) -> None:
         """Which things, or how."""
         self.traits.append(self.said(name, lang))
+        self._every |= name in {"all", "every"}
         self.last = "trait"
 
     def add(self, kind: str, name: str, said: Sequence[str], lang: str) -> None:
@@ -218,13 +220,24 @@ class Draft:
             for at, ((name, _, word), (_, number)) in enumerate(
                 zip(self.nouns, self.numbers(), strict=True)
             )
-            if at in self._definite and name not in _UNCOUNTED and word not in _WHOLES
+            if (at in self._definite or self._is_alone())
+            and name not in _UNCOUNTED
+            and word not in _WHOLES
         ]
         if self.degrees or any(self.has(one, self.traits) for one in ("next", "nearest")):
             return []
         places = [(said.place, plain(said.name)) for said in self.things]
         joined = {a for (at, a), (then, _) in pairwise(places) if then == at + 1}
-        return [name for name, number in known if number == "1" and name not in joined]
+        return [
+            name
+            for name, number in known
+            if (number == "1" or (number[:1] == "?" and self._is_alone())) and name not in joined
+        ]
+
+    def _is_alone(self) -> bool:
+        """`timer`, `new note`: one, though nothing before it says so."""
+        some = self.deeds or self.asks or self.weak or self._every
+        return not some and len(self.nouns) == 1
 
     def drop_deed(self, at: int) -> None:
         del self.deeds[at]
