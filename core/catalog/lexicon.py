@@ -111,8 +111,9 @@ _TOLD_BY_URL = (
     ("feed", re.compile(r"(?i)/(?:[\w.-]{0,80}[./_-])?(?:feeds?|rss|atom)(?:[./?_-]|$)")),
 )
 
-# Words whose stem would be that of another: `never` and `neve`, snow, `posta` and `posto`.
-_WHOLE = frozenset({"never", "posta", "posto", "posti"})
+# Words whose stem would be that of another: `never` and `neve`, snow, `posta` and `posto`,
+# `notaio` and `not`.
+_WHOLE = frozenset({"never", "posta", "posto", "posti", "notaio"})
 
 
 @lru_cache(maxsize=20_000)

@@ -57,7 +57,7 @@ TURNS_OF_PHRASE: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(
             r"(?i)\b(?:dump|put|stick|throw|chuck|pop|drop|tuck|place|stash|sling|bung)\s{1,9}"
-            r"(?:them|it|those|these|that|this|all)\s{1,9}(?:all\s{1,9})?(?:in|into|under|inside)\b"
+            r"(?:them|it|those|these|that|this|all)\s{1,9}(?:all\s{1,9})?(?:in|into|under|inside|there)\b"
         ),
         r"\g<0> xinto ",
     ),

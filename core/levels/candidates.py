@@ -153,8 +153,7 @@ class Candidates:
             *everyday,
             *_needed(ranked, parts, share=_MEANT),
         ]
-        unclear = HARDLY_SAID if _most(parts) < _SURELY else ()
-        found = dict.fromkeys([*best, *unclear, *PIPED, *(one.name for one in ranked)])
+        found = dict.fromkeys([*best, *(one.name for one in ranked)])
         return tuple(sorted([name for name in found if name in context.catalog.offered][:k_max]))
 
     def traits(self, context: TurnContext) -> Traits:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import string
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.catalog import lexicon
 from core.catalog.evidence import Evidence
 from core.catalog.lexicon import (
     MAX_TOKENS,
+    STOP_WORDS,
     load_lexicon,
     request_tokens,
     stem,
@@ -180,6 +183,33 @@ def test_tokens_of_a_huge_text_are_bounded_and_quick():
 )
 def test_request_tokens_mark_names_of_things(text, found):
     assert request_tokens(text) == found
+
+
+def test_words_with_a_meaning_share_no_stem_with_words_without_one():
+    folder = Path(lexicon.__file__).parent / "words"
+    said = {
+        word
+        for path in folder.glob("*.toml")
+        for lists in tomllib.loads(path.read_text("utf-8")).values()
+        for key in ("it", "en", "weak")
+        for word in lists.get(key, "").split()
+        if "_" not in word
+    }
+    little = {stem(word) for word in STOP_WORDS}
+
+    found = {word for word in said - STOP_WORDS if stem(word) in little}
+
+    # Worth it: what stands beside them decides.
+    assert found == {"quanta", "quante", "nota", "note", "notes", "here", "cane"}
+
+
+@pytest.mark.parametrize("text", ["raccontami del gatto e della stufa", "thanks a bunch"])
+def test_small_talk_names_no_place(text):
+    index = PrefilterIndex([Item("find_places"), Item("get_places"), Item("read_files")])
+
+    points = index.points(index.clauses(text)[0])
+
+    assert all(points.get(number, 0.0) < 10 for number in (0, 1)), points
 
 
 @pytest.mark.parametrize(
