@@ -34,7 +34,7 @@ from bot.telegram.watchdog import Watchdog
 from bot.telegram.workers import Workers
 from core.clock import Clock
 from core.config import Settings
-from core.errors import ChannelDeaf, MetnosError, SettingsInvalid, StoreError
+from core.errors import ChannelDeaf, MetnosError, SettingsInvalid, StoreCorrupt, StoreError
 from core.execution.cage.status import Isolation
 from core.execution.incoming import Incoming
 from core.i18n import Texts
@@ -255,8 +255,8 @@ class TelegramChannel:
         """Poll, work and send until cancelled or stopped.
 
         Raises `SettingsInvalid` when Telegram refuses the token, `ChannelDeaf` when no updates
-        come and polling anew did not help. A network that is down is waited out, also at the
-        start. Runs once.
+        come and polling anew did not help, `StoreCorrupt` when the database is damaged meanwhile.
+        A network that is down is waited out, also at the start. Runs once.
         """
         self._running = True
         try:
@@ -268,7 +268,8 @@ class TelegramChannel:
                 group.create_task(self._sender.run(), name="telegram outbox")
                 group.create_task(self._introduce(), name="telegram introduction")
                 group.create_task(self._prune(), name="telegram pruning")
-        except* (SettingsInvalid, ChannelDeaf) as ended:
+                group.create_task(self._store.broken(), name="telegram database")
+        except* (SettingsInvalid, ChannelDeaf, StoreCorrupt) as ended:
             raise _first(ended) from None
         finally:
             self._group = None

@@ -37,6 +37,24 @@ def refuse(exc: Exception, *, opening: bool = False) -> NoReturn:
     raise error from exc
 
 
+def is_of_file(exc: StoreCorrupt) -> bool:
+    """Whether the file itself is damaged, and not only what stands in a cell of it."""
+    cause = exc.__cause__
+    return cause is None or isinstance(cause, OSError) or _says_damage(cause)
+
+
+def _says_damage(exc: BaseException) -> bool:
+    """Whether SQLite found the file to be damaged, or shorter than it must be."""
+    code = getattr(exc, "sqlite_errorcode", None)
+    if code is None:
+        return False
+    return code == sqlite3.SQLITE_IOERR_SHORT_READ or (code & 0xFF) in {
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_FORMAT,
+    }
+
+
 _NOT_DAMAGE = frozenset(
     {
         sqlite3.SQLITE_BUSY,
@@ -57,7 +75,7 @@ def _is_damage(exc: Exception, primary: int | None, *, opening: bool) -> bool:
         return True
     if not isinstance(exc, sqlite3.Error):
         return False
-    if primary in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}:
+    if _says_damage(exc):
         return True
     if primary is None and "decode" in str(exc):  # bytes that are no UTF-8 in a text column
         return True

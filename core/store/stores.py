@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from core.clock import Clock
@@ -57,7 +58,8 @@ def make_home(settings: Settings) -> None:
 async def open_stores(settings: Settings, clock: Clock) -> Stores:
     """Open both databases of the home in their newest form, made when they are missing.
 
-    A damaged `memory.db` is set aside and begun anew. Raises `StoreCorrupt` for a damaged
+    A damaged `memory.db` is set aside and begun anew, now and whenever it is found damaged later;
+    `main.broken()` tells when that happens to `metnos.db`. Raises `StoreCorrupt` for a damaged
     `metnos.db`, `StoreTooNew`, and `StoreError`; nothing stays open then.
     """
     make_home(settings)
@@ -67,6 +69,7 @@ async def open_stores(settings: Settings, clock: Clock) -> Stores:
     except BaseException:
         await main.close()
         raise
+    memory.renew = partial(_open_memory, memory.path, clock)
     return Stores(main, memory, Vault(settings.private_dir))
 
 

@@ -173,4 +173,7 @@ def test_damaged_database_gets_one_sentence(cli: Cli) -> None:
     ran = cli("chat", "--once", "ciao")
 
     assert ran.status == 1
-    assert ran.err == "The database is damaged. `metnos doctor` tells how to go on.\n"
+    assert ran.err == (
+        "The database is damaged: I go no further. `metnos doctor` tells how to go on; "
+        "if you have a backup, this is the time to put it back.\n"
+    )
