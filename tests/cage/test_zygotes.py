@@ -7,6 +7,7 @@ import asyncio
 import os
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
 from textwrap import dedent
 
@@ -20,6 +21,7 @@ from tests.cage.conftest import Mutant, Room
 from tests.cage.test_process import TRIVIAL, _until
 from tests.support.poor_kernel import python_without
 from tests.support.run_executor import (
+    TREE,
     SimpleManifest,
     SimpleProgram,
     SimpleSdk,
@@ -134,6 +136,35 @@ def test_what_runs_in_the_cage_imports_only_itself_and_the_standard_library():
                 own = top == "core" and rest.removeprefix("execution.cage.") in known
                 assert own or top in sys.stdlib_module_names | {"executors"}, (name, imported)
             known.add(name)
+
+
+def test_what_is_imported_ahead_is_what_many_programs_use():
+    """A module of few programs would weigh on all, one of many slow each call down."""
+    sdk = {f"executors._sdk.{path.stem}": sdk_names(path) for path in (TREE / "_sdk").glob("*.py")}
+    users: Counter[str] = Counter()
+    for program in TREE.glob("*/main.py"):
+        reached: set[str] = set()
+        ahead = set().union(*map(sdk_names, program.parent.glob("*.py")))
+        while ahead:
+            reached.add(name := ahead.pop())
+            ahead |= sdk.get(name, set()) - reached
+        users.update(reached)
+
+    assert min(users[name] for name in frame.FOR_MOST) >= 10
+    assert max(count for name, count in users.items() if name not in frame.FOR_MOST) < 15
+
+
+def sdk_names(path: Path) -> set[str]:
+    """The modules of `_sdk` that a program imports, anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module == "executors._sdk":
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} if node.module.startswith("executors._sdk.") else set()
+        elif isinstance(node, ast.Import):
+            found |= {a.name for a in node.names if a.name.startswith("executors._sdk.")}
+    return found
 
 
 def imports_at_top(path: Path) -> list[str]:

@@ -54,16 +54,13 @@ module.main(frame)
 """
 _ROOT = "executors"
 _SDK = f"{_ROOT}._sdk"
-# Imported by the calls that use them: they bring packages, or much code, that the others need not
+# What at least ten of the shipped programs import (`tests/cage/test_zygotes.py` counts). The rest
+# is imported by the calls that use it: it brings packages, or much code, that others need not
 # carry.
-_FOR_FEW = frozenset(
+FOR_MOST = tuple(
     f"{_SDK}.{name}"
     for name in """
-    geo agenda agenda_back archives book cards csv_text dav dav_parts digest
-    discarding documents google_places ics ics_edit imap json_http lists
-    mail_text making matching messages moments ods packages passages pdf
-    pictures place_chain sheets tables time_spans time_words weather_words windows
-    xlsx
+    beneath call encodings fields files http net result trash values walking writing
     """.split()
 )
 Module = tuple[bool, bytes, bool]
@@ -138,7 +135,7 @@ def build_boot(
         "sdk_modules": modules,
         "sdk_data": data,
         "site_dirs": packages.site_dirs,
-        "preload": [*preload, *(n for n in modules if n.startswith(_SDK) and n not in _FOR_FEW)],
+        "preload": [*preload, *(name for name in FOR_MOST if name in modules)],
         "idle_s": idle_s,
     }
     return marshal.dumps((_parts(_ZYGOTE_PARTS), boot))
