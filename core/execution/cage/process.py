@@ -216,17 +216,24 @@ class ProcessCage:
         if platform.system() != "Linux":
             raise Refused(NOT_LINUX)
         data = marshal.dumps(dict(frame))
-        for _ in range(2):
+        # Looked up first: a zygote that waits may end for want of calls meanwhile.
+        heavy = _weight(packages) is Weight.HEAVY
+        warm = warm_names(executor, sdk, packages) if heavy else ()
+        for attempt in (1, 2):
             zygote = self._zygote(packages, sdk)
             with zygote.busy():
                 status = await zygote.greet()
                 if not status.available:
                     raise Refused("; ".join(status.reasons))
-                heavy = _weight(packages) is Weight.HEAVY
-                warm = warm_names(executor, sdk, packages) if heavy else ()
-                outcome = await run_forked(
-                    zygote, data, warm=warm, site_dirs=packages.site_dirs, **bounds
-                )
+                try:
+                    outcome = await run_forked(
+                        zygote, data, warm=warm, site_dirs=packages.site_dirs, **bounds
+                    )
+                except (BrokenPipeError, ConnectionResetError):  # it ended just before
+                    if attempt == 2:
+                        raise
+                    zygote.close()
+                    continue
             if not outcome.lost or outcome.begun or outcome.stopped:
                 break
             zygote.close()
