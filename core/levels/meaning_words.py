@@ -30,27 +30,34 @@ class MeaningWords:
     """The word list, ready to be matched."""
 
     def __init__(self, table: dict[str, dict[str, dict[str, str]]]) -> None:
-        self._exact: dict[str, list[Phrase]] = {}
-        self._open: dict[str, list[Phrase]] = {}
+        # Kept compactly: the words stand in memory as long as the bot runs.
+        self._exact: dict[str, tuple[Phrase, ...]] = {}
+        self._open: dict[str, tuple[Phrase, ...]] = {}
         self.known: set[str] = set()
         self.prefixes: dict[str, set[str]] = {}
         self.heads: set[str] = set()
+        exact: dict[str, list[Phrase]] = {}
+        begun: dict[str, list[Phrase]] = {}
+        once: dict[str, str] = {}
         for kind, concepts in table.items():
             for name, said in concepts.items():
                 texts = {lang: _texts(said, lang) for lang in ("it", "en")}
                 for lang, other in (("it", "en"), ("en", "it")):
                     for text in texts[lang]:
-                        words = tuple(text.split("_"))
-                        self._add(Phrase(kind, name, words, "" if text in texts[other] else lang))
-        for phrases in (*self._exact.values(), *self._open.values()):
-            phrases.sort(key=lambda one: (len(one.words), _weight(one)), reverse=True)
+                        words = tuple([once.setdefault(word, word) for word in text.split("_")])
+                        phrase = Phrase(kind, name, words, "" if text in texts[other] else lang)
+                        first = words[0]
+                        if first.endswith("*"):
+                            begun.setdefault(first[:3], []).append(phrase)
+                        else:
+                            exact.setdefault(first, []).append(phrase)
+                        self._know(phrase)
+        for kept, found in ((self._exact, exact), (self._open, begun)):
+            for first, phrases in found.items():
+                phrases.sort(key=lambda one: (len(one.words), _weight(one)), reverse=True)
+                kept[first] = tuple(phrases)
 
-    def _add(self, phrase: Phrase) -> None:
-        first = phrase.words[0]
-        if first.endswith("*"):
-            self._open.setdefault(first[:3], []).append(phrase)
-        else:
-            self._exact.setdefault(first, []).append(phrase)
+    def _know(self, phrase: Phrase) -> None:
         for word in phrase.words:
             if word.endswith("*"):
                 self.prefixes.setdefault(word[:-1], set()).add(phrase.kind)
