@@ -150,35 +150,48 @@ async def test_missing_account_is_connected_corrected_and_used(
 
 
 @pytest.mark.parametrize(
-    ("lang", "ask", "allow", "works"),
+    ("lang", "ask", "wish", "allow", "works"),
     [
-        ("it", "collega il mio calendario", "Permetti", "funziona"),
-        ("en", "connect my calendar", "Allow", "it works"),
+        ("it", "collega il mio calendario", "che impegni ho domani?", "Permetti", "funziona"),
+        ("en", "connect my calendar", "what is on my calendar tomorrow?", "Allow", "it works"),
     ],
 )
 async def test_calendar_on_another_server_waits_for_a_tap(
-    tmp_path: Path, lang: str, ask: str, allow: str, works: str
+    tmp_path: Path, lang: str, ask: str, wish: str, allow: str, works: str
 ) -> None:
     (tmp_path / "dav").mkdir()
+    rules = [
+        Rule(user="domani|tomorrow", after=0, calls=[("read_events", {})]),
+        Rule(text="Ok."),
+    ]
     with (
         dav.dav_host(tmp_path / "dav") as host,
         dav.broken_host(**dav.pointing_to(host.url + "ada/")) as (front, _),
     ):
         host.make("casa")
-        async with open_scripted(tmp_path, [], metnos_lang=lang) as (house, _):
+        server = f"127.0.0.1:{host.port}"
+        settings: dict[str, Any] = {"metnos_lang": lang, "metnos_memory": False}
+        async with open_scripted(tmp_path, rules, **settings) as (house, _):
             await said(house, ask)
             await said(house, front["url"])
             await said(house, dav.USER)
             end = await said(house, dav.PASSWORD)
             assert isinstance(end, TurnClosed)
-            assert f"127.0.0.1:{host.port}" in end.reply.plain
-            end = await tap(house, end, f"{allow} 127.0.0.1:{host.port}")
+            assert server in end.reply.plain
+            # Nobody pressed: a turn that needs the calendar says and offers the same.
+            end = await said(house, wish)
+            assert server in end.reply.plain
+            assert host.names("casa") == []
+            end = await tap(house, end, f"{allow} {server}")
             assert works in end.reply.plain
             async with house.stores.main.read() as tx:
                 person = await actors.find_host(tx)
                 assert person is not None
                 [kept] = await accounts.of_actor(tx, person.id)
             assert kept.values["home"] == host.url
+            end = await said(house, wish)
+            assert server not in end.reply.plain
+            assert end.error is None
 
 
 async def test_form_asks_what_is_needed_and_again_what_cannot_be(tmp_path: Path) -> None:
