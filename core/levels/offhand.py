@@ -9,7 +9,8 @@ import re
 
 from core.catalog.lexicon import load_lexicon, stem, tokens
 
-NOTES_EVENTS, SENDS, TAKES_OFF = "create_events", "send_messages", "delete_lists"
+NOTES_EVENTS, SENDS = "create_events", "send_messages"
+PUTS_ON, TAKES_OFF = "write_lists", "delete_lists"
 """The tools that are meant without a word for what they do."""
 
 MOST_WORDS = 12
@@ -101,6 +102,11 @@ _MAIL_OF = re.compile(
     r"""(?ix) (?:le\ |la\ |the\ )? (?:mail|e-?mails?|messaggi|messages?|posta)\ (?:di|da|del|della
     | dal|dalla|dello|degli|dei|from|of|by|in|about)\b"""
 )
+_ON_LIST = re.compile(
+    r"""(?ix) (?!il\ |la\ |the\ ) [^.?!:]{2,80}\ (?: (?:nella|sulla|alla|in)\ (?:mia\ )?lista\b
+      (?:\ (?:della|del|delle|dei|per)\ \w+){0,2}
+      | (?:on|onto|to)\ (?:the|my|our)\ (?:\w+\ )?list ) \W* $"""
+)
 _OFF_LIST = re.compile(
     r"""(?ix) (?: via\ [^.?!]{1,80}\ dalla\ (?:mia\ )?lista\b
       | [^.?!]{1,80}\ (?:via|fuori)\ dalla\ (?:mia\ )?lista\b
@@ -115,13 +121,17 @@ _NOUNS = frozenset(
 
 def deed_of(request: str) -> str:
     """The tool that a request without a verb is for: a note of an event, a message to somebody
-    (`messaggio ad Anna: arrivo`), something off a list; "" for any other."""
+    (`messaggio ad Anna: arrivo`), something on or off a list; "" for any other."""
     if notes_event(request):
         return NOTES_EVENTS
     bare = _COURTESY.sub("", request)
     if _MESSAGE_TO.match(bare):
         return SENDS
-    return TAKES_OFF if _OFF_LIST.match(bare) else ""
+    if _OFF_LIST.match(bare):
+        return TAKES_OFF
+    first = next(iter(tokens(bare[:60])), "")
+    names_things = first not in _QUESTION | _NO_NOTE and not _gives_order(first)
+    return PUTS_ON if names_things and _ON_LIST.match(bare) else ""
 
 
 def speaks_of_mail(request: str) -> bool:

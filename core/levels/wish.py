@@ -142,8 +142,8 @@ def make_wish(
     if speaks_of_mail(request):
         asked_for -= {SENDS}
     deed = deed_of(request)
-    is_note = deed == NOTES_EVENTS and deed in changing and not asked_for
-    if deed in changing and (is_note or deed != NOTES_EVENTS):
+    is_sure = deed in changing and (deed != NOTES_EVENTS or not asked_for)
+    if is_sure:
         asked_for = {deed}
     asked_for = asked_for if wide else meant(asked_for, manifests, said)
     followed = _followed(changing, manifests, relevance, verbs)
@@ -151,7 +151,7 @@ def make_wish(
     if not (own.paths or own.urls or own.patterns or only_asks or wide):
         asked_for |= events_asked_for(changing, relevance, verbs, bool(mentions.times))
     trusted = {n for n in changing if wide and verb_of(n) not in DESTRUCTIVE}
-    acting = frozenset(asked_for | trusted)
+    acting = frozenset({deed} if is_sure and not wide else asked_for | trusted)
     tools = {
         name: manifest
         for name, manifest in manifests.items()
@@ -164,12 +164,12 @@ def make_wish(
     looked = [m for m in tools.values() if not m.is_mutating]
     if (
         not wide
-        and not is_note
+        and not is_sure
         and any("entries" not in m.args.get("required", ()) for m in looked)
     ):
         tools |= _next_best(manifests, relevance)
-    if is_note and not wide:
-        tools = {NOTES_EVENTS: changing[NOTES_EVENTS]}
+    if is_sure and not wide:
+        tools = {deed: changing[deed]}
     if wide:
         clauses = MOST_CLAUSES
     elif acting and not _needs_reading(acting, verbs, dictated=bool(spans.contents)):

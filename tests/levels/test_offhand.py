@@ -10,7 +10,7 @@ from core.accounts import AccountKind
 from core.catalog.loader import Catalog, CatalogLoader
 from core.execution.guests import catalog_for
 from core.levels.candidates import Candidates
-from core.levels.offhand import asks, is_question, notes_event
+from core.levels.offhand import asks, deed_of, is_question, notes_event
 from core.levels.wish import Wish
 from tests.support.executors import signed_home
 from tests.support.models import ScriptedModel
@@ -98,6 +98,8 @@ def test_what_asks_orders_or_tells_is_no_note(text: str):
         ("messages from Anna", "read_messages", False),
         ("via il latte dalla lista della spesa", "delete_lists", True),
         ("milk off the shopping list", "delete_lists", True),
+        ("cosa c'è nella lista della spesa", "read_lists", False),
+        ("what is on the shopping list", "read_lists", False),
         ("pioggia domani?", "get_weather", False),
         ("rain tomorrow?", "get_weather", False),
         ("libero domani?", "find_events_empty", False),
@@ -112,6 +114,22 @@ def test_verbless_request_has_its_tool_and_makes_nothing_else(
     assert tool in found.tools
     assert found.acting == ({tool} if acts else set())
     assert tool in Candidates().choose(planner.context(text, "it"), k_max=12)
+
+
+@pytest.mark.parametrize(
+    ("text", "tool"),
+    [
+        ("latte e uova nella lista della spesa", "write_lists"),
+        ("milk and eggs on my shopping list", "write_lists"),
+        ("leggi il latte nella lista", ""),
+        ("il latte è nella lista", ""),
+        ("what is on the shopping list", ""),
+        ("mail to Marco: milk is on the list", "send_messages"),
+        ("messaggio da Anna: arrivo", ""),
+    ],
+)
+def test_deed_without_a_verb(text: str, tool: str):
+    assert deed_of(text) == tool
 
 
 def test_question_that_asks_for_a_deed_is_not_only_one():
