@@ -92,7 +92,10 @@ class AccountCheck:
             tried = True
             error = await self._try(account, context, probe)
             if error is not None:
-                named = replace(error, params={"host": _server(account, probe), **error.params})
+                server = _server(account, probe)
+                named = replace(error, params={"host": server, **error.params})
+                if named.params["host"] == server.rpartition(":")[0].strip("[]"):
+                    named = replace(named, params={**named.params, "host": server})
                 return Checked(account, error=named, tool=probe.tool)
         return Checked(account, tried=tried)
 
