@@ -100,6 +100,7 @@ class ErrorCode(StrEnum):
     WRITE_FAILED = "write_failed"
     NETWORK = "network"
     HTTP_STATUS = "http_status"
+    BAD_ANSWER = "bad_answer"
     HOST_DENIED = "host_denied"
     HOST_NOT_FOUND = "host_not_found"
     OTHER_SERVER = "other_server"

@@ -59,7 +59,7 @@ class Dav:
 
     Every method raises `Failure`: wrong_credentials (params `name`), permission_denied, not_found,
     network, timeout, tls_failed, certificate_expired, host_not_found, host_denied, http_status
-    (params `status`), too_large, damaged for an answer that is none, other_server (params `name`,
+    (params `status`), too_large, bad_answer for one that is none, other_server (params `name`,
     `host`, and as `home` the address to be allowed) when the collections lie where the login may
     not go.
 
@@ -263,11 +263,15 @@ class Dav:
 
     def _nodes(self, answer: bytes, path: str) -> Iterator[Node]:
         if b"<!DOCTYPE" in answer or b"<!ENTITY" in answer:
-            raise Failure("damaged", "the server's answer declares entities")
+            raise Failure(
+                "bad_answer", "the server's answer declares entities", host=self._base.host
+            )
         try:
             root = ET.fromstring(answer)  # noqa: S314 - no document type, no entity
         except ET.ParseError as exc:
-            raise Failure("damaged", "the server's answer is no XML") from exc
+            raise Failure(
+                "bad_answer", "the server's answer is no XML", host=self._base.host
+            ) from exc
         for response in root.iter(f"{D}response"):
             href = (response.findtext(f"{D}href") or "").strip()
             props: dict[str, ET.Element] = {}
@@ -283,7 +287,9 @@ class Dav:
         try:
             target = self._base.join(path).join(href)
         except (httpx.InvalidURL, ValueError) as exc:
-            raise Failure("damaged", "the server names an address that is none") from exc
+            raise Failure(
+                "bad_answer", "the server names an address that is none", host=self._base.host
+            ) from exc
         origin = _origin(target)
         if origin not in self._allowed:
             if looks and target.host and target.scheme in {"https", self._base.scheme}:

@@ -242,10 +242,10 @@ def _features(body: bytes, host: str) -> list[dict[str, Any]]:
     try:
         document = json.loads(body)
     except (ValueError, RecursionError) as exc:
-        raise Failure("network", "the answer is no JSON", host=host) from exc
+        raise Failure("bad_answer", "the answer is no JSON", host=host) from exc
     listed = document.get("features") if isinstance(document, dict) else None
     if not isinstance(listed, list):
-        raise Failure("network", "the answer holds no places", host=host)
+        raise Failure("bad_answer", "the answer holds no places", host=host)
     return [feature for feature in listed if _is_place(feature)]
 
 

@@ -79,7 +79,7 @@ class GooglePlaces:
             raise Failure("http_status", str(got.status), status=got.status, host=host)
         found = read(got.body, host).get("places", [])
         if not isinstance(found, list):
-            raise Failure("network", "the answer holds no places", host=host)
+            raise Failure("bad_answer", "the answer holds no places", host=host)
         return [place for one in found if (place := self._place(one)) is not None]
 
     def _place(self, found: Any) -> Place | None:

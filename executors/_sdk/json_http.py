@@ -32,20 +32,20 @@ def ask(
 ) -> dict[str, Any]:
     """The JSON object that an address answers with; `asked` are its parameters.
 
-    Raises `Failure` as `Fetcher.get` does, and `network` for what is no JSON object.
+    Raises `Failure` as `Fetcher.get` does, and `bad_answer` for what is no JSON object.
     """
     whole = f"{url}?{urlencode(asked)}"
     return read(fetcher.get(whole, total_timeout_s=total_timeout_s).body, parse_url(url).host)
 
 
 def read(body: bytes, host: str) -> dict[str, Any]:
-    """The JSON object in a body. Raises `Failure` network for anything else."""
+    """The JSON object in a body. Raises `Failure` bad_answer for anything else."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError) as exc:
-        raise Failure("network", "the answer is no JSON", host=host) from exc
+        raise Failure("bad_answer", "the answer is no JSON", host=host) from exc
     if not isinstance(document, dict):
-        raise Failure("network", "the answer is no JSON object", host=host)
+        raise Failure("bad_answer", "the answer is no JSON object", host=host)
     return document
 
 

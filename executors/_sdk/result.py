@@ -43,9 +43,9 @@ _CODES = {
     errno.ETIMEDOUT: "timeout",
     errno.EPIPE: "network",
 }
-_RETRYABLE = frozenset({"network", "timeout"})
+_RETRYABLE = frozenset({"network", "timeout", "bad_answer"})
 _ABOUT_HOSTS = frozenset(
-    "network timeout tls_failed certificate_expired host_not_found host_denied http_status".split()
+    "network timeout tls_failed certificate_expired host_not_found host_denied bad_answer".split()
 )
 _EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
 _NO_SUCH_NAME = (-2, -5)  # EAI_NONAME, EAI_NODATA

@@ -124,7 +124,7 @@ def _listed(told: dict[str, Any]) -> list[Any]:
             found = found.get(name) if isinstance(found, dict) else None
         if isinstance(found, list):
             return found
-    raise Failure("network", "the answer holds no list of results")
+    raise Failure("bad_answer", "the answer holds no list of results")
 
 
 def _entry(found: Any) -> dict[str, Any] | None:

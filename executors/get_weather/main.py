@@ -64,7 +64,7 @@ def run(call: Call) -> dict[str, Any]:
     told = json_http.ask(fetcher, f"{forecast}/v1/forecast", about, total_timeout_s=_TIMEOUT_S)
     entries = _days(call, told, imperial=imperial)
     if not entries:
-        raise Failure("network", "the answer holds no forecast")
+        raise Failure("bad_answer", "the answer holds no forecast")
     more: dict[str, Any] = {"place": label, "lat": lat, "lon": lon}
     now = _now(call, told, imperial=imperial)
     if now:

@@ -28,6 +28,7 @@ USUAL_RESULTS = 20
 MOST_RESULTS = 200
 MOST_CHARS = 2000
 MAX_BYTES = 4_000_000
+_FIRST_YEAR = 1970
 _ACCEPT = (
     "application/rss+xml, application/atom+xml, application/rdf+xml, application/xml;q=0.9,"
     " text/xml;q=0.9, text/html;q=0.5, */*;q=0.1"
@@ -139,7 +140,9 @@ def _moment(entry: Any) -> datetime | None:
         told = entry.get(name)
         if told:
             try:
-                return datetime.fromtimestamp(calendar.timegm(told), UTC)
+                moment = datetime.fromtimestamp(calendar.timegm(told), UTC)
+                # The year 1 and its like stand for "not known".
+                return moment if moment.year >= _FIRST_YEAR else None
             except (ValueError, TypeError, OverflowError, OSError):
                 continue
     return None

@@ -42,12 +42,12 @@ FAULTS = {
     "too many": (Gone(429, b'{"error": true, "reason": "limit exceeded"}'), "http_status"),
     "server error": (Gone(500, b"oops"), "http_status"),
     "busy": (Gone(503), "http_status"),
-    "no json": (Gone(200, b"<html>maintenance</html>"), "network"),
-    "half json": (Gone(200, b'{"results": ['), "network"),
-    "deep json": (Gone(200, b"[" * 100_000), "network"),
-    "a list": (Gone(200, b"[]"), "network"),
+    "no json": (Gone(200, b"<html>maintenance</html>"), "bad_answer"),
+    "half json": (Gone(200, b'{"results": ['), "bad_answer"),
+    "deep json": (Gone(200, b"[" * 100_000), "bad_answer"),
+    "a list": (Gone(200, b"[]"), "bad_answer"),
     "cut": (Gone(200, b'{"results": [', cut=True), "network"),
-    "empty": (Gone(200, b""), "network"),
+    "empty": (Gone(200, b""), "bad_answer"),
 }
 
 

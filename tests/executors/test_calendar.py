@@ -506,8 +506,8 @@ def test_server_that_hangs_in_the_middle_times_out(monkeypatch):
 @pytest.mark.parametrize(
     ("answer", "code"),
     [
-        ((207, {}, b"no xml"), "damaged"),
-        ((207, {}, b'<!DOCTYPE x [<!ENTITY a "b">]><multistatus/>'), "damaged"),
+        ((207, {}, b"no xml"), "bad_answer"),
+        ((207, {}, b'<!DOCTYPE x [<!ENTITY a "b">]><multistatus/>'), "bad_answer"),
         ((200, {}, b"<html>"), "http_status"),
         ((500, {}, b""), "http_status"),
         ((403, {}, b""), "permission_denied"),

@@ -199,3 +199,17 @@ def test_feed_cannot_grow_or_reach_outside(server: JsonServer) -> None:
 @pytest.mark.parametrize("window", ["quando vuoi", "prima del diluvio"])
 def test_feed_within_what_is_no_time_is_refused(server: JsonServer, window: str) -> None:
     assert read(server, "/rss", time_window=window)["error"]["code"] == "invalid_args"
+
+
+def test_feed_of_the_year_one_has_no_date(server: JsonServer) -> None:
+    dated = "Mon, 01 Jan 0001 00:00:00 +0000"
+    body = (
+        "<rss version='2.0'><channel><title>F</title><item><title>uno</title>"
+        f"<pubDate>{dated}</pubDate></item></channel></rss>"
+    ).encode()
+    server.answer = lambda asked: Gone(200, body, headers={"Content-Type": "application/rss+xml"})
+
+    (entry,) = read(server, "/f")["entries"]
+
+    assert entry["title"] == "uno"
+    assert "date" not in entry

@@ -261,7 +261,7 @@ def test_search_that_fails_says_how(server: JsonServer, broken: str, path: str) 
 def test_search_answer_without_a_list_is_a_failure(server: JsonServer, told: Any) -> None:
     server.answer = lambda asked: told
 
-    assert search(server)["error"]["code"] == "network"
+    assert search(server)["error"]["code"] == "bad_answer"
 
 
 def test_search_service_that_is_silent_is_not_waited_for(

@@ -118,9 +118,9 @@ async def test_find_places_nothing_found_is_not_a_failure(server: PhotonServer):
     [
         (503, b"busy", "http_status"),
         (429, b"{}", "http_status"),
-        (200, b"<html>maintenance</html>", "network"),
-        (200, b"{}", "network"),
-        (200, b"[" * 100_000, "network"),
+        (200, b"<html>maintenance</html>", "bad_answer"),
+        (200, b"{}", "bad_answer"),
+        (200, b"[" * 100_000, "bad_answer"),
     ],
 )
 async def test_find_places_no_provider_answers_is_a_failure(

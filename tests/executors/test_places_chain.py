@@ -155,10 +155,10 @@ FAILING = {
     "bad request": (Gone(400, b'{"error": {"status": "INVALID_ARGUMENT"}}'), "http_status"),
     "too many": (Gone(429, b'{"error": {"status": "RESOURCE_EXHAUSTED"}}'), "http_status"),
     "down": (Gone(503, b"busy"), "http_status"),
-    "no json": (Gone(200, b"<html>"), "network"),
-    "half json": (Gone(200, b'{"places": ['), "network"),
+    "no json": (Gone(200, b"<html>"), "bad_answer"),
+    "half json": (Gone(200, b'{"places": ['), "bad_answer"),
     "cut": (Gone(200, b'{"places": []}', cut=True), "network"),
-    "no list": (Gone(200, b'{"places": {}}'), "network"),
+    "no list": (Gone(200, b'{"places": {}}'), "bad_answer"),
     "elsewhere": (Gone(302, headers={"Location": "http://10.0.0.1/"}), "network"),
 }
 

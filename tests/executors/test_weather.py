@@ -259,7 +259,7 @@ def test_weather_that_tells_nothing_is_no_weather(server: JsonServer, told: Any)
 
     seen = looked(server, args={"place": "40.35, 18.17"})
 
-    assert (seen["ok"], seen["error"]["code"]) == (False, "network")
+    assert (seen["ok"], seen["error"]["code"]) == (False, "bad_answer")
 
 
 def test_weather_half_told_tells_what_is_known(server: JsonServer) -> None:
