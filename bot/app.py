@@ -18,6 +18,7 @@ from core.config import Settings
 from core.egress.broker import Broker
 from core.errors import MetnosError, StoreError, to_error_info
 from core.execution import preimages
+from core.execution.answered import Answered
 from core.execution.cage.process import ProcessCage
 from core.execution.credential_tools import CredentialTools
 from core.execution.invoke import Gate
@@ -111,7 +112,7 @@ async def open_house(
         servers = Servers(stores, now, settings.private_dir / "servers")
         stack.push_async_callback(servers.close)
         gate = Gate(
-            cage=Runners(cage, servers),
+            cage=Runners(Answered(cage, now), servers),
             stores=stores,
             clock=now,
             settings=settings,

@@ -85,6 +85,7 @@ LAYERS = {
     "core.execution.agreement": 3,
     "core.execution.asking": 3,
     "core.execution.births": 3,
+    "core.execution.answered": 3,
     "core.execution.attempt": 3,
     "core.execution.builtins": 3,
     "core.execution.consent": 3,

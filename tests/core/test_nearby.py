@@ -466,6 +466,28 @@ async def test_address_delivered_again_after_it_was_taken_is_told_again(
         assert len(photon.seen) == before
 
 
+async def test_same_question_is_put_to_the_service_once_in_ten_minutes_for_each_person(
+    tmp_path: Path, photon: PhotonServer
+) -> None:
+    """S18: such services ask for it. A failure is asked again, and so is another person's."""
+    async with open_scripted(
+        tmp_path, STEPS, metnos_photon_url=photon.endpoint, metnos_memory=False
+    ) as (house, _):
+        await is_at(house, Position(44.6, 10.9, house.clock.now()))
+        photon.broken = (503, b"")
+        failed = await said(house, NEAREST)
+        photon.broken = None
+        first = await said(house, f"{NEAREST}!")
+        asked = len(photon.seen)
+        second = await said(house, f"{NEAREST}?")
+        again = len(photon.seen)
+
+    ends = [end.reply.plain for end in (failed, first, second) if isinstance(end, TurnClosed)]
+    assert ["Farmacia Centrale" in told for told in ends] == [False, True, True]
+    assert asked > 0
+    assert again == asked
+
+
 async def test_new_request_while_a_place_is_asked_for_is_a_request(
     tmp_path: Path, photon: PhotonServer
 ) -> None:
