@@ -56,7 +56,8 @@ def readable(raw: bytes) -> bytes:
 
 
 def bodies(message: Message) -> tuple[str, str]:
-    """All plain text and all HTML of a message, without what is attached."""
+    """All plain text and all HTML of a message, without what is attached; what it forwards comes
+    after an empty line."""
     found: dict[str, list[str]] = {"text/plain": [], "text/html": []}
     for part in message.walk():
         kind = part.get_content_type()
@@ -64,8 +65,8 @@ def bodies(message: Message) -> tuple[str, str]:
             continue
         data = part.get_payload(decode=True)
         if isinstance(data, bytes):
-            found[kind].append(lenient(data, part.get_content_charset()))
-    return "".join(found["text/plain"]), "".join(found["text/html"])
+            found[kind].append(lenient(data, part.get_content_charset()).rstrip())
+    return "\n\n".join(found["text/plain"]), "\n".join(found["text/html"])
 
 
 def _names_a_file(part: Message) -> bool:

@@ -304,6 +304,18 @@ def test_mail_in_the_encodings_of_the_world_is_read(host):
         assert {entry[key] for entry in seen} == set(ENCODINGS.values())
 
 
+def test_forwarded_mail_is_read_apart_from_what_stands_above_it(host):
+    message = EmailMessage(policy=SMTP)
+    message["From"], message["Subject"] = "x@y.example", "Fwd"
+    message.set_content("guarda qui")
+    message.add_attachment(email.message_from_bytes(written("Dentro", "testo"), policy=SMTP))
+    host.deliver(message.as_bytes(), folder="Inoltri", at=NOON)
+
+    [entry] = call(host, "read_messages", {"folder": "Inoltri"})["entries"]
+
+    assert entry["text"] == "guarda qui\n\ntesto"
+
+
 def test_address_in_other_letters_goes_out_as_servers_take_it(host):
     [entry] = call(host, "send_messages", {"to": ["leo@città.example"], "body": "x"})["entries"]
 
