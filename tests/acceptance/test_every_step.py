@@ -25,7 +25,7 @@ QUIET_S = 0.3
 
 def every(steps: int) -> Iterator[int]:
     """The steps to try: all of them at scale 1, far fewer below, since each costs a second."""
-    taken = steps if repetitions(steps) >= steps else repetitions(steps // 5, least=2)
+    taken = steps if repetitions(steps) >= steps else repetitions(steps // 10, least=2)
     return iter(sorted({1 + at * steps // taken for at in range(taken)}))
 
 

@@ -82,7 +82,7 @@ def test_engine_that_dies_at_random_points_loses_and_doubles_nothing(
     tmp_path: Path, seed: int
 ) -> None:
     # What `make test` does stays small: each death costs half a second.
-    deaths = 200 if repetitions(200) >= 200 else repetitions(100, least=12)
+    deaths = 200 if repetitions(200) >= 200 else repetitions(60, least=12)
     with open_lives(tmp_path, *PEOPLE) as lives:
         random_deaths(lives, deaths, seed)
 

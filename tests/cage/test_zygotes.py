@@ -86,7 +86,7 @@ async def test_another_sdk_gets_another_zygote_while_calls_of_the_old_one_end(ow
 async def test_heavy_zygote_imports_once_and_ends_when_idle(
     own_room: Room, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(process, "HEAVY_IDLE_S", 0.5)
+    monkeypatch.setattr(process, "HEAVY_IDLE_S", 3.0)
     code = """
     import sys
     BEFORE = "trafilatura" in sys.modules
