@@ -31,7 +31,7 @@ FIGURES = {
     "flood": ("answered", "crowd.p95_ms", "alone.p95_ms", "memory_mib.after"),
     "crowd": ("plain.answered", "plain.chats_in_order", "one_tool.p95_ms"),
     "start": ("start_to_first_poll.median_ms", "first_turn.median_ms"),
-    "memory": ("idle_mb", "after_turns_mb"),
+    "memory": ("idle_mb", "after_turns_mb", "after_console_mb", "console_pages"),
     "documents": ("sha256.ratio", "spreadsheet.both_s", "spreadsheet.read_s"),
     "find": ("find_files.median_s", "list_dirs.progress", "stop.child_ended_s", "stop.told_s"),
     "mail": ("newest.median_s", "child_mb", "own_mb"),

@@ -241,7 +241,9 @@ async def retire(tx: Transaction, plan_id: int, why: str) -> None:
 
 async def read_again(tx: Transaction) -> int:
     """Read the requests of rows of another edition of the word list by the one of today, so that
-    none serves what only the earlier one held for the same; how many there were."""
+    none serves what only the earlier one held for the same; how many there were. What is beyond
+    `MAX_ROWS` goes first: reading a row takes a millisecond, and the start waits."""
+    await _trim(tx)
     edition = words_edition()
     rows = await tx.fetch_all(
         "SELECT * FROM plan_cache WHERE edition <> :edition", {"edition": edition}
