@@ -152,6 +152,9 @@ def _unpack(
 ) -> tuple[int, int, int, str | None]:
     written = size = left_out = 0
     first: str | None = None
+    umask = os.umask(0)
+    os.umask(umask)
+    bits = 0o666 & ~umask
     for number, (member, blocks) in enumerate(archive.contents(), 1):
         place = _place_of(top, member)
         if place is None or not _made(place, is_dir=member.is_dir):
@@ -160,7 +163,7 @@ def _unpack(
             continue
         if not member.is_dir:
             try:
-                size += write_file(place, blocks, mode=0o666, replace=False)
+                size += write_file(place, blocks, mode=bits, replace=False)
             except FileExistsError:
                 left_out += 1
                 first = first or member.shown

@@ -29,7 +29,7 @@ def run(call: Call) -> dict[str, Any]:
     empty = call.args.get("empty") is True
     most = min(call.args.get("max_results") or 1000, MAX_RESULTS)
     entries: list[dict[str, Any]] = []
-    available = closed = 0
+    available = closed = unnamed = 0
     pace = Pace(call)
     for base in bases:
         hidden = patterns.wants_hidden or any(part.startswith(".") for part in base.parts)
@@ -50,6 +50,7 @@ def run(call: Call) -> dict[str, Any]:
             if len(entries) < most:
                 entries.append(_entry(found, items))
         closed += walk.closed
+        unnamed += walk.unnamed
         if pace.over:
             break
     metadata: dict[str, Any] = {
@@ -59,6 +60,8 @@ def run(call: Call) -> dict[str, Any]:
     }
     if closed:
         metadata["unreadable_folders"] = closed
+    if unnamed:
+        metadata["unreadable_names"] = unnamed
     if pace.over:
         metadata["incomplete"] = True
     return done(entries, **metadata)

@@ -27,7 +27,7 @@ def run(call: Call) -> dict[str, Any]:
     most = min(call.args.get("max_results") or 1000, MAX_RESULTS)
     chosen = _Chosen(call)
     entries: list[dict[str, Any]] = []
-    available = total_bytes = closed = 0
+    available = total_bytes = closed = unnamed = 0
     pace = Pace(call)
     for base in bases:
         hidden = patterns.wants_hidden or any(part.startswith(".") for part in base.parts)
@@ -51,6 +51,7 @@ def run(call: Call) -> dict[str, Any]:
             if len(entries) < most:
                 entries.append(_entry(found))
         closed += walk.closed
+        unnamed += walk.unnamed
         if pace.over:
             break
     metadata: dict[str, Any] = {
@@ -63,6 +64,8 @@ def run(call: Call) -> dict[str, Any]:
         metadata["base_path"] = bases[0].path
     if closed:
         metadata["unreadable_folders"] = closed
+    if unnamed:
+        metadata["unreadable_names"] = unnamed
     if pace.over:
         metadata["incomplete"] = True
     return done(entries, **metadata)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,20 @@ def _filled(value, root):
     if isinstance(value, list):
         return [_filled(item, root) for item in value]
     return value.replace("{root}", str(root))
+
+
+@pytest.mark.parametrize(
+    ("lang", "words"),
+    [
+        ("it", "Con un nome che non so leggere: 2."),
+        ("en", "With a name that I cannot read: 2."),
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("list_dirs", "path"), ("find_files", "base_path"), ("find_dirs", "base_path")],
+)
+def test_names_that_are_no_text_are_told_and_not_passed_over(tmp_path, name, key, lang, words):
+    for raw in (b"caff\xe8.txt", b"\xff\xfe"):
+        (tmp_path / os.fsdecode(raw)).mkdir()
+    assert words in said(name, {key: str(tmp_path)}, tmp_path, lang)

@@ -343,3 +343,16 @@ def test_unpack_repeated_and_clashing_members_keep_the_first(tmp_path):
 
     assert (entry["items"], entry["left_out"]) == (1, 2)
     assert (tmp_path / "a/b.txt").read_text(encoding="utf-8") == "primo"
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_unpacked_files_are_open_to_nobody_that_new_ones_are_not(tmp_path, umask):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
+        packed.writestr("b/c.txt", "x")
+    before = os.umask(umask)
+    try:
+        assert run("extract_files", {"paths": [f"{tmp_path}/a.zip"]}, tmp_path)["ok"]
+    finally:
+        os.umask(before)
+
+    assert (tmp_path / "a" / "b" / "c.txt").stat().st_mode & 0o777 == 0o666 & ~umask
