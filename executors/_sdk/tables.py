@@ -30,7 +30,8 @@ MOST_CHARS = 32_767
 _MOST_FOUND = 60
 
 # A cell that begins so is worked out, or run, by some program that opens it.
-_STARTS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# Also as some spreadsheets of the East read them.
+_STARTS_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?%?")
 _MOMENT = re.compile(
@@ -179,8 +180,10 @@ def reads_as_formula(text: str) -> bool:
 
 
 def harmless(text: str) -> str:
-    """The text as it may stand where nothing says that it is one, as in CSV."""
-    return "'" + text if reads_as_formula(text) else text
+    """The text as it may stand where nothing says that it is one, as in CSV. Its lines end in one
+    way: a bare carriage return would end the row for others, and what follows begin a cell."""
+    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "'" + plain if reads_as_formula(text) else plain
 
 
 def as_written(value: Cell, *, comma: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
 import hashlib
 import io
@@ -107,7 +108,11 @@ def test_create_leaves_no_formula_in_any_kind(tmp_path):
         ("@anna", "'@anna"),
         ("a=b", "a=b"),
         ("", ""),
-        ("\r=1", "'\r=1"),
+        ("\r=1", "'\n=1"),
+        ("\n=1", "'\n=1"),
+        ("＝1", "'＝1"),
+        ("a\r=1", "a\n=1"),
+        ("a\r\nb", "a\nb"),
     ],
 )
 def test_harmless_puts_an_apostrophe_before_what_reads_as_a_formula(text, expected):
@@ -538,3 +543,25 @@ def test_days_added_to_ods_stay_days_and_look_as_those_above(tmp_path):
     above, added = ([cell.style for cell in table.get_row(n).cells] for n in (1, 2))
     assert added[1:3] == above[1:3]
     assert added[3]  # in a style of a day, where there was none above
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("ext", ["csv", "tsv"])
+def test_bare_carriage_return_begins_no_cell_of_its_own(tmp_path, ext, end):
+    """Else what follows it is read as a row, and so as a formula."""
+    path = tmp_path / f"f.{ext}"
+    path.write_bytes(f"nome{end}anna{end}".encode())
+    hostile = ["x\r=1+1", "\r=1+1", "\n=1+1", "a\r\n@SUM(A1)"]
+
+    entries = [{"nome": text} for text in hostile]
+    run("write_files_spreadsheet", {"entries": entries, "path": str(path)}, tmp_path)
+    made = run("create_files_spreadsheet",
+               {"entries": entries, "path": str(tmp_path / f"g.{ext}")}, tmp_path)  # fmt: skip
+
+    assert made["ok"]
+    for name in (f"f.{ext}", f"g.{ext}"):
+        data = (tmp_path / name).read_bytes().decode("utf-8-sig")
+        rows = list(csv.reader(io.StringIO(data, newline="")))
+        cells = [cell for row in rows for cell in row]
+        assert not [cell for cell in cells if cell.startswith(("=", "@", "\n="))], cells
+        assert "\r" not in data.replace("\r\n", "\n")
