@@ -30,6 +30,7 @@ from core.observation import Provenance
 from core.store import approvals
 from core.store.stores import Stores
 from core.turn_state import TurnState
+from core.vocabulary import object_of
 
 # After so many times a person knows what the card says.
 KNOWN_AFTER = 3
@@ -104,6 +105,8 @@ class Agreement:
             return
         sinks = [str(v) for name in manifest.sinks for v in listed(args.get(name))]
         acted_on = list(dict.fromkeys([*sinks, *paths])) or targets
+        if object_of(manifest.name) == "lists" and isinstance(args.get("name"), str):
+            acted_on = [args["name"]]  # a list is called by its name; nobody says its path
         origin = sources.origin_of(acted_on, raw, manifest, context, state)
         attempt.origin = origin
         if attempt.composed:

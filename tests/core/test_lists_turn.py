@@ -12,6 +12,7 @@ from tests.core.test_questions import press as press_label
 from tests.core.test_questions import said
 from tests.core.test_votes import GUEST, button, chat, press, say
 from tests.support.house import ask, open_scripted
+from tests.support.mail import add_mail, fill_mailbox
 from tests.support.scripted_model import Rule
 
 
@@ -169,3 +170,23 @@ async def test_guest_presses_nothing_open(tmp_path: Path) -> None:
         read = await say(house, "leggi la lista spesa", GUEST)
 
     assert read.error is not None
+
+
+@pytest.mark.parametrize("name", ["spesa", "segreti"])
+async def test_list_that_was_called_by_its_name_is_not_asked_about_after_mail_was_read(
+    tmp_path: Path, name: str
+) -> None:
+    rules = [
+        Rule(after=0, calls=[("read_messages", {"mailbox": "box"})]),
+        Rule(after=1, calls=[("write_lists", {"name": name, "items": ["latte"]})]),
+        Rule(text="Ok."),
+    ]
+    async with open_scripted(tmp_path, rules, metnos_memory=False) as (house, _):
+        add_mail(house.settings)
+        letter = {"sender": "ordini@ferramenta.example", "subject": "Ciao", "text": "segreti"}
+        fill_mailbox(tmp_path / "notes/box", {"m1": letter})
+        last = (await said(house, "leggi la posta in box e metti latte nella lista spesa"))[-1]
+
+    assert not isinstance(last, TurnSuspended)
+    written = (tmp_path / f"notes/Liste/{name}/{name}.md").exists()
+    assert written is (name == "spesa"), "a list that only the letter names is nobody's wish"
