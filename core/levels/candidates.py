@@ -130,6 +130,8 @@ class Candidates:
         chosen = stable_choice(names, needed, most=k_max, likely=likely)
         meant = _needed(ranked, parts, share=_MEANT)
         room = _room(context.request, parts, needed, set(meant) <= set(chosen), spare=spare)
+        if _offhand(context):
+            room = min(room, spare // 2)  # it is known what it is for
         first = [*HARDLY_SAID, *needed] if _most(parts) < _SURELY else needed
         rest = (one.name for one in ranked)
         besides = dict.fromkeys([*first, *PIPED[:_AT_LEAST], *likely, *PIPED, *rest])
