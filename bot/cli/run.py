@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import signal
+import sys
 
 import typer
 
@@ -21,6 +22,10 @@ def run(ctx: typer.Context) -> int:
         return BAD_SETTING
     if session.settings.metnos_unsafe_no_cage:
         session.console.alarm("cli.no_cage")
+    # httpx loads them where other programs have brought them: 5 MB that the bot would keep for
+    # nothing.
+    for unused in ("trio", "pygments"):
+        sys.modules.setdefault(unused, None)  # type: ignore[arg-type]
     gc.disable()  # until all is loaded, see `_greet`: looking through it meanwhile frees nothing
     try:
         asyncio.run(_until_told(session))
