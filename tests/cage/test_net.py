@@ -189,7 +189,8 @@ async def test_line_to_the_broker_is_no_descriptor_of_a_call_without_the_right(r
     ("exc", "code"),
     [
         (net.HostDenied("x"), "host_denied"),
-        (socket.gaierror(-2, "unknown"), "network"),
+        (socket.gaierror(-2, "unknown"), "host_not_found"),
+        (socket.gaierror(-3, "nobody to ask"), "network"),
         (TimeoutError(), "timeout"),
         (ConnectionRefusedError(111, "refused"), "network"),
         (FileNotFoundError(2, "no"), "not_found"),
