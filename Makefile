@@ -12,8 +12,8 @@ METNOS := $(BIN)/metnos
 NEEDS_MODEL := $(PY) -c 'from core.config import load_settings as s; from core.llm.tiers import needs_bundled as n; raise SystemExit(not n(s()))'
 HAS_TOKEN := $(PY) -c 'from core.config import load_settings as s; raise SystemExit(s().telegram_bot_token is None)'
 
-# One worker more than there are cores, each with whole files: many tests wait rather than count.
-WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1); echo $$((n < 4 ? n + 1 : 4)))
+# Two workers more than there are cores, each with whole files: many tests wait rather than count.
+WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1); echo $$((n < 2 ? n + 1 : 4)))
 # A worker that dies fails the run at once: replaced, its files would be waited for without end.
 TOGETHER ?= -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 

@@ -58,6 +58,7 @@ async def others(cage: ProcessCage) -> AsyncIterator[list[float]]:
     """How long other calls took meanwhile, one after the other, in seconds."""
     clock = read_program(TREE / "get_now")
     took: list[float] = []
+    answered = asyncio.Event()
 
     async def ask() -> None:
         while True:
@@ -65,11 +66,14 @@ async def others(cage: ProcessCage) -> AsyncIterator[list[float]]:
             seen = await cage.run(clock, read_sdk(), call_document("get_now", {}))
             assert seen.ok
             took.append(time.monotonic() - start)
+            answered.set()
             await asyncio.sleep(0.05)
 
     asking = asyncio.create_task(ask())
     try:
         yield took
+        async with asyncio.timeout(60):  # the one that was asked meanwhile is answered, too
+            await answered.wait()
     finally:
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
