@@ -125,6 +125,10 @@ class Arguments:
             return None, False
         if name.endswith("ids"):
             return self._ids(name, spec)
+        if kind == "person" and not self.manifest.is_mutating:
+            return listed(self.wish.mentions.mails, spec), False
+        if name == "phone":
+            return None, False  # whose number it is, is looked for by name
         if required:
             return {"type": "string"}, False
         return self._said(name, spec, kind), False
@@ -145,8 +149,6 @@ class Arguments:
         """What may be left out and is no value of a type of its own: names that were said, and
         with a change of the person's own wish also prose."""
         mentions = self.wish.mentions
-        if kind == "person":
-            return listed(mentions.mails, spec)
         if kind not in {"span", "free", "label"} or name in _NEVER:
             return None
         if name in _WHERE:

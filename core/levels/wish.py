@@ -193,8 +193,7 @@ def make_wish(
     if not acting and mentions.times and (tools or only_asks):
         # `anything on at the weekend?` speaks of the calendar without saying so.
         tools |= {n: m for n, m in manifests.items() if n in _TIMES}
-    named = any(place[:1].isupper() for place in spans.places)
-    if not tools and (spans.coords or (named and only_asks)):
+    if not tools and spans.coords:
         tools = {n: m for n, m in manifests.items() if _is_of_places(m)}
     adds = not _ADDING.isdisjoint(words)
     asked = max(clauses, len(_FURTHER.findall(request[:8000])) + 1)
