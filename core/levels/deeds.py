@@ -86,12 +86,12 @@ def is_asked_for(
         return False  # `what is written in a.txt` asks and orders nothing
     files = [path for path in spans.paths if path.grade == "said" and path.is_file]
     into = any(path.role == "target" for path in files)
-    if verb == "create" and object_of(manifest.name) == "files":
-        # `export the events into a.xlsx` makes it; `open a.xlsx` does not.
-        if weight < 1.0 and verbs.get("read", 0.0) == 1.0 and not into:
-            return False
-        if into and verbs.get("write", 0.0) >= MEANT:
-            return True
+    if verb == "create" and weight < 1.0 and verbs.get("read", 0.0) == 1.0 and not into:
+        return has_phrase(manifest, words) and object_of(manifest.name) != "files"
+    # `export the events into a.xlsx` makes it; `open a.xlsx` does not.
+    makes_file = verb == "create" and object_of(manifest.name) == "files"
+    if makes_file and into and verbs.get("write", 0.0) >= MEANT:
+        return True
     if weight == 1.0 or has_phrase(manifest, words):
         return True
     if verb in DESTRUCTIVE:

@@ -107,6 +107,7 @@ def test_grammar_admits_a_right_plan(
     [
         ("it", "che c'è scritto in password_wifi.txt", "write_files"),
         ("en", "open budget.xlsx", "create_files_spreadsheet"),
+        ("en", "open budget_2027.xlsx", "create_events"),
         ("it", "quanto ho speso in spese.xlsx?", "create_files_spreadsheet"),
         ("en", "what changed in the deleted files?", "delete_files"),
         ("it", "quali file ho cancellato ieri?", "delete_files"),
