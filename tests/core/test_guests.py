@@ -6,6 +6,7 @@ import asyncio
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -161,7 +162,8 @@ async def test_guest_who_used_up_the_day_asks_no_model_until_tomorrow(
             await tx.execute("UPDATE usage SET day = '2020-01-01'")
         third = await say(house, "buongiorno")
         async with house.stores.main.read() as tx:
-            day = await usage.of_day(tx, guest.id, house.clock.now().date())
+            today = house.clock.now().astimezone(ZoneInfo("Europe/Rome")).date()
+            day = await usage.of_day(tx, guest.id, today)
 
     assert first.error is None
     assert second.error is not None
