@@ -14,7 +14,7 @@ from typing import Any
 from core.catalog.manifest import Manifest
 from core.execution.values import fold
 from core.levels.amounts import Amount
-from core.levels.path_choices import Offer, PathChoices, Schema, listed
+from core.levels.path_choices import Offer, PathChoices, Schema, listed, references
 from core.levels.wish import Wish
 
 # Argument names say their unit (STYLE: `_days`, `_lines`) and their side.
@@ -85,7 +85,7 @@ class Arguments:
         if kind == "path":
             return PathChoices(self.wish, self.manifest, self.number).offer(name, spec)
         if kind == "url":
-            found = [f"{{{{step{n}.url}}}}" for n in range(1, self.number) if self._finds_urls()]
+            found = references(self.number, "url") if self._finds_urls() else []
             return listed([*spans.urls, *found], spec), False
         if kind == "place":
             return listed((*self.wish.mentions.addresses, *spans.places), spec), False
@@ -142,8 +142,7 @@ class Arguments:
     def _ids(self, name: str, spec: Mapping[str, Any]) -> Offer:
         """Ids of things are never said: an earlier step brings them."""
         field = name.rpartition("_")[2].removesuffix("s")
-        values = [f"{{{{step{number}.{field}}}}}" for number in range(1, self.number)]
-        return listed(values, spec, most=1), False
+        return listed(references(self.number, field), spec, most=1), False
 
     def _said(self, name: str, spec: Mapping[str, Any], kind: str) -> Schema | None:
         """What may be left out and is no value of a type of its own: names that were said, and

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from core.catalog.lexicon import STOP_WORDS
 from core.execution.values import fold
-from core.levels.file_words import INTO
+from core.levels.file_words import INTO, URL
 
 
 class NamedFile(Protocol):
@@ -65,7 +65,7 @@ def contents_of(text: str, paths: Sequence[NamedFile], quoted: Sequence[str]) ->
         if match := _CONTENT_AFTER.match(after):
             found.append(_LEAD.sub("", match["what"]).strip(" .\n"))
     names = {path.text for path in files}
-    kept = [what for what in found if what and "://" not in what and not _is_pointing(what)]
+    kept = [what for what in found if what and not URL.search(what) and not _is_pointing(what)]
     return tuple(dict.fromkeys(what for what in kept if what not in names))
 
 

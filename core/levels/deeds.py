@@ -170,9 +170,15 @@ def looks_for(verbs: Mapping[str, float], words: Sequence[str]) -> bool:
     return verbs.get("find", 0.0) == 1.0 or not {"dove", "where"}.isdisjoint(words)
 
 
+def spoken(request: str, spans: Spans, beside: Sequence[str] = ()) -> str:
+    """The request without what is quoted or dictated, and without these `beside`: words in there
+    are no orders."""
+    for said in (*spans.quoted, *spans.contents, *beside):
+        request = request.replace(said, " ", 1)
+    return request
+
+
 def words_beside_files(request: str, spans: Spans) -> list[str]:
     """The words of a request without what is quoted, dictated, or the name of a file."""
     files = [path.text for path in spans.paths if path.grade == "said"]
-    for said in (*spans.quoted, *spans.contents, *files):
-        request = request.replace(said, " ", 1)
-    return request_tokens(request)
+    return request_tokens(spoken(request, spans, files))

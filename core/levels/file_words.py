@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 # Words that are also endings: `i pdf`, `the isos`.
 KNOWN_EXTENSIONS = frozenset(
     """pdf txt csv tsv jpg jpeg png gif webp heic svg tiff bmp mp3 wav flac ogg mp4 mkv avi mov
@@ -30,3 +32,6 @@ INTO = frozenset(
     """in into to onto nel nella nello nei nelle negli nell a al alla allo ad su sul sulla as come
     inside dentro""".split()
 )
+
+# An address as it is written in a text, with what may stand behind it.
+URL = re.compile(r"(?i)\b(?:https?://|www\.)[^\s<>\"'«»“”`]+")

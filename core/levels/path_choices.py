@@ -50,7 +50,7 @@ class PathChoices:
 
     def _attached(self, spec: Mapping[str, Any]) -> Schema | None:
         """Files that go with a mail: those that were named to be sent, or what a step made."""
-        made = [f"{{{{step{number}.path}}}}" for number in range(1, self.number)]
+        made = references(self.number, "path")
         goal = self.wish.destination
         said = [p.text for p in self.wish.spans.paths if p.grade == "said" and p.is_file]
         return listed([*made, *(t for t in said if goal is None or t != goal.text)], spec, most=1)
@@ -110,3 +110,8 @@ def listed(
     if most == 1 or len(values) == 1:
         return {"anyOf": singles} if len(singles) > 1 else singles[0]
     return {"anyOf": [{"const": list(values)}, *singles]}
+
+
+def references(number: int, field: str) -> list[str]:
+    """References to a field of each step before the step with this number."""
+    return [f"{{{{step{earlier}.{field}}}}}" for earlier in range(1, number)]

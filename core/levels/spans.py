@@ -22,7 +22,7 @@ from core.levels.amounts import (
     operation_in,
 )
 from core.levels.contents import contents_of
-from core.levels.file_words import FAMILIES, INTO, KNOWN_EXTENSIONS, TOP_LEVEL
+from core.levels.file_words import FAMILIES, INTO, KNOWN_EXTENSIONS, TOP_LEVEL, URL
 
 Grade = Literal["said", "named", "hinted"]
 
@@ -78,7 +78,6 @@ class Spans:
 
 _QUOTED = re.compile(r"«([^«»]{1,2000})»|“([^“”]{1,2000})”|\"([^\"]{1,2000})\"|`([^`]{1,500})`"
                      r"|(?<![\w])'([^'\n]{1,500})'(?!\w)")  # fmt: skip
-_URL = re.compile(r"(?i)\b(?:https?://|www\.)[^\s<>\"'«»“”`]+")
 _HOST = re.compile(
     rf"""(?ix) (?<![\w@./~-]) (?:[a-z0-9-]{{1,63}}\.)+ (?:{TOP_LEVEL})
     (?: [:/][^\s<>"'«»]* )? (?![\w.])"""
@@ -166,7 +165,7 @@ def _quoted(text: str) -> list[str]:
 
 def _urls(text: str) -> tuple[list[str], str]:
     urls: list[str] = []
-    for pattern in (_URL, _HOST):
+    for pattern in (URL, _HOST):
         for match in list(pattern.finditer(text)):
             url = match[0].rstrip(".,;:!?)]}'\"")
             urls.append(url)

@@ -24,6 +24,7 @@ from core.levels.deeds import (
     is_asked_for,
     known_stem,
     looks_for,
+    spoken,
     words_beside_files,
 )
 from core.levels.mentions import Mentions, find_mentions
@@ -122,7 +123,7 @@ def make_wish(
     elif earlier:
         spans = spans.with_antecedents(find_spans(earlier[0]))
     mentions = find_mentions(request)
-    words = request_tokens(_spoken(request, own))
+    words = request_tokens(spoken(request, own))
     stems = [known_stem(word) for word in words]
     senses = load_lexicon().senses(words, stems, related=0, implied=0)
     verbs = senses.verbs
@@ -137,8 +138,8 @@ def make_wish(
         bool(mentions.mails),
         frozenset(name for name, weight in senses.objects.items() if weight == 1.0),
     )
-    only_asks, spoken = is_question(request), words_beside_files(request, own)
-    asked_for = {n for n, m in changing.items() if is_asked_for(m, own, verbs, spoken, only_asks)}
+    only_asks, beside = is_question(request), words_beside_files(request, own)
+    asked_for = {n for n, m in changing.items() if is_asked_for(m, own, verbs, beside, only_asks)}
     if speaks_of_mail(request):
         asked_for -= {SENDS}
     deed = deed_of(request)
@@ -224,13 +225,6 @@ def _is_named(manifest: Manifest, stems: Collection[str]) -> bool:
     """Whether a word of the tool's own affinity stands in the request, in whatever form."""
     own = {stem(word) for words in manifest.affinity.values() for word in words if " " not in word}
     return not own.isdisjoint(stems)
-
-
-def _spoken(request: str, spans: Spans) -> str:
-    """The request without what is quoted or dictated: words in there are no orders."""
-    for said in (*spans.quoted, *spans.contents):
-        request = request.replace(said, " ", 1)
-    return request
 
 
 def _names_its_files(spans: Spans) -> bool:
